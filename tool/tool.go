@@ -1,0 +1,107 @@
+// Package tool is the contract between the loop and a tool: what a model is
+// told of it, what a call touches, what comes back, and who calls.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Tool is something a model can call. A Tool belongs to one session; its
+// methods may be called by several goroutines when its Spec says Parallel.
+type Tool interface {
+	Spec() Spec
+	// Access says what a call would touch, for the permission decision, without
+	// touching anything but to resolve paths. It is called with input that
+	// passed the schema.
+	Access(ctx context.Context, call Call) Access
+	// Run makes the call. It blocks until it is done or ctx ends, and then
+	// returns what was done so far. A failure is a result for the model that
+	// says what to do next; the reason why ctx ended is context.Cause(ctx).
+	Run(ctx context.Context, call Call) Result
+}
+
+// Spec describes a tool. It is the same value for every session.
+type Spec struct {
+	Name        string
+	Aliases     []string // other names a model may use for it
+	Description string   // for the model
+	Schema      *Schema
+	ReadOnly    bool // changes nothing, neither files nor tasks nor mail
+	Parallel    bool // may run beside other Parallel calls of the same reply
+}
+
+// Call is one call of a tool.
+type Call struct {
+	ID    string // the tool_use id
+	Name  string // as the model wrote it
+	Input json.RawMessage
+}
+
+// Result is what a call gave.
+type Result struct {
+	Text       string             // for the model
+	Blocks     []transcript.Block // for the model instead of Text, when content must be a list of blocks
+	IsError    bool
+	Structured json.RawMessage // the structured twin (toolUseResult); nil when there is none
+	EndTurn    bool            // the turn ends after this round: nothing is left to say
+}
+
+// Text makes a plain result.
+func Text(text string) Result { return Result{Text: text} }
+
+// Errorf-like results are made with [Error] and [UseError].
+
+// Error makes a failed result with bare text.
+func Error(text string) Result { return Result{Text: text, IsError: true} }
+
+// UseError makes a failed result in the wrapper that says the call itself was
+// wrong (facts: claude-code §1).
+func UseError(text string) Result {
+	return Error("<tool_use_error>" + text + "</tool_use_error>")
+}
+
+// Block is the result as the content block that answers call.
+func (r Result) Block(call Call) transcript.Block {
+	return transcript.Block{
+		Type: transcript.ToolResult, ToolUseID: call.ID, Text: r.Text, Content: r.Blocks, IsError: r.IsError,
+	}
+}
+
+// Access is what a call touches. Paths are absolute and resolved: symbolic
+// links followed as far as the path exists. The zero value touches nothing
+// outside the program.
+type Access struct {
+	Read    []string // files or folders
+	Write   []string
+	Command string // a shell command line
+	Ask     bool   // the call is itself a question to the person (AskUserQuestion)
+}
+
+// Caller is the identity of the session that makes calls. It travels in the
+// context of every turn.
+type Caller struct {
+	SessionID string // the main session's id, also for sub-agents
+	AgentID   string // "" for the main session
+	AgentName string // name in the team, or the agent type; "" for a plain main session
+	AgentType string
+	Team      string // the team it was spawned into; a lead's team can change, ask the team room
+	Depth     int    // 0 for the main session and for teammates, +1 per sub-agent
+	Cwd       string // the working folder the session was started in
+	Model     string
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context that carries the caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom returns the caller that ctx carries, or the zero Caller.
+func CallerFrom(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}

@@ -1,0 +1,212 @@
+package transcript
+
+import "fmt"
+
+// Texts that stand in for what an interrupted or killed turn left out. The
+// first two are those that SDKs and users know (facts: sdk-contract §2.3).
+const (
+	Interrupted        = "[Request interrupted by user]"
+	InterruptedForTool = "[Request interrupted by user for tool use]"
+	// LostResult answers a call whose result was never kept.
+	LostResult = "The process ended while this tool was running, so its result is unknown: it may have done all, part or none of its work. Check before you run it again."
+	// LostBeginning stands before a reply whose question was never kept.
+	LostBeginning = "(The beginning of this conversation is missing.)"
+)
+
+// Conversation folds entries into messages that a model accepts:
+// the blocks of one reply are joined, neighbouring user entries are joined,
+// results stand in the message right after their calls, first among its blocks,
+// each call has one result and each result one call. What breaks these rules
+// (foreign or torn files, a kill in the middle) is dropped, or answered with
+// [LostResult]. The entries themselves are not changed.
+func Conversation(entries []Entry) []Message {
+	var f folder
+	seen := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		if e.UUID != "" && seen[e.UUID] {
+			continue // a line that stands twice
+		}
+		seen[e.UUID] = true
+		switch e.Kind {
+		case KindAssistant:
+			f.assistant(e.Message)
+		case KindUser:
+			f.user(e.Message)
+		}
+	}
+	f.flush()
+	return f.messages
+}
+
+// Dangling lists the calls among entries that have no stored result.
+func Dangling(entries []Entry) []Block {
+	answered := make(map[string]bool)
+	for _, e := range entries {
+		for _, b := range e.Message.Content {
+			if b.Type == ToolResult {
+				answered[b.ToolUseID] = true
+			}
+		}
+	}
+	var open []Block
+	for _, e := range entries {
+		for _, b := range e.Message.Content {
+			if b.Type == ToolUse && !answered[b.ID] {
+				open = append(open, b)
+				answered[b.ID] = true
+			}
+		}
+	}
+	return open
+}
+
+// folder builds the messages. reply and answer are the pair being collected:
+// an assistant message, and the user message that follows it.
+type folder struct {
+	messages []Message
+	used     map[string]bool // tool_use ids in messages already flushed or in reply
+	reply    *Message
+	results  map[string]Block
+	rest     []Block // of the user message: everything but results
+	hasUser  bool
+}
+
+func (f *folder) assistant(m Message) {
+	if f.reply != nil && (f.hasUser || f.reply.ID != m.ID || m.ID == "") {
+		if !f.hasUser {
+			// Two replies in a row: the second goes on from the first.
+			f.merge(m)
+			return
+		}
+		f.flush()
+	}
+	if f.reply == nil {
+		f.flush()
+		f.reply = &Message{ID: m.ID, Role: Assistant, Model: m.Model}
+	}
+	f.merge(m)
+}
+
+func (f *folder) merge(m Message) {
+	for _, b := range m.Content {
+		if b.Type == ToolUse {
+			if f.used[b.ID] || b.ID == "" {
+				continue // an id may be used once
+			}
+			if f.used == nil {
+				f.used = make(map[string]bool)
+			}
+			f.used[b.ID] = true
+		}
+		if b.Type == Text && b.Text == "" {
+			continue // refused by the API
+		}
+		f.reply.Content = append(f.reply.Content, b)
+	}
+	f.reply.StopReason = m.StopReason
+	f.reply.Usage = m.Usage
+}
+
+func (f *folder) user(m Message) {
+	f.hasUser = true
+	for _, b := range m.Content {
+		switch {
+		case b.Type == ToolResult:
+			if f.results == nil {
+				f.results = make(map[string]Block)
+			}
+			if _, twice := f.results[b.ToolUseID]; !twice {
+				f.results[b.ToolUseID] = b
+			}
+		case b.Type == Text && b.Text == "":
+		default:
+			f.rest = append(f.rest, b)
+		}
+	}
+}
+
+func (f *folder) flush() {
+	var answer []Block
+	if f.reply != nil {
+		uses := f.reply.ToolUses()
+		for _, use := range uses {
+			result, ok := f.results[use.ID]
+			if !ok {
+				result = Block{Type: ToolResult, ToolUseID: use.ID, Text: LostResult, IsError: true}
+			}
+			answer = append(answer, result)
+		}
+		if len(f.reply.Content) > 0 {
+			if len(f.messages) == 0 {
+				f.addUser([]Block{TextBlock(LostBeginning)})
+			}
+			f.messages = append(f.messages, *f.reply)
+		}
+	}
+	answer = append(answer, f.rest...)
+	if len(answer) > 0 {
+		f.addUser(answer)
+	}
+	f.reply, f.results, f.rest, f.hasUser = nil, nil, nil, false
+}
+
+func (f *folder) addUser(blocks []Block) {
+	if n := len(f.messages); n > 0 && f.messages[n-1].Role == User {
+		f.messages[n-1].Content = append(f.messages[n-1].Content, blocks...)
+		return
+	}
+	f.messages = append(f.messages, Message{Role: User, Content: blocks})
+}
+
+// Check reports the first rule of [Conversation] that messages break, or nil
+// when they can be sent to a model.
+func Check(messages []Message) error {
+	var open map[string]bool
+	used := make(map[string]bool)
+	for i, m := range messages {
+		if len(m.Content) == 0 {
+			return fmt.Errorf("message %d is empty", i)
+		}
+		if i > 0 && m.Role == messages[i-1].Role {
+			return fmt.Errorf("messages %d and %d have the same role", i-1, i)
+		}
+		if i == 0 && m.Role != User {
+			return fmt.Errorf("the first message is the assistant's")
+		}
+		if err := checkResults(m, open); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+		open = make(map[string]bool)
+		for _, use := range m.ToolUses() {
+			if used[use.ID] {
+				return fmt.Errorf("message %d: id %s is used twice", i, use.ID)
+			}
+			used[use.ID], open[use.ID] = true, true
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("the last message has %d unanswered calls", len(open))
+	}
+	return nil
+}
+
+func checkResults(m Message, open map[string]bool) error {
+	past := false
+	for _, b := range m.Content {
+		if b.Type != ToolResult {
+			past = true
+			continue
+		}
+		if past {
+			return fmt.Errorf("result %s stands after other content", b.ToolUseID)
+		}
+		if !open[b.ToolUseID] {
+			return fmt.Errorf("result %s answers no call of the message before", b.ToolUseID)
+		}
+		delete(open, b.ToolUseID)
+	}
+	for id := range open {
+		return fmt.Errorf("call %s has no result", id)
+	}
+	return nil
+}
