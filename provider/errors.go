@@ -13,6 +13,7 @@ type Class string
 // themselves and are retried.
 const (
 	Auth          Class = "authentication_failed" // 401, 403: no or wrong key
+	Billing       Class = "billing_error"         // 402: no credit, quota used up
 	RateLimit     Class = "rate_limit"            // 429
 	Overloaded    Class = "overloaded"            // 529, 503
 	Server        Class = "server_error"          // other 5xx
@@ -32,6 +33,7 @@ type Error struct {
 	Message    string        // for people; holds no secret
 	RequestID  string        //
 	RetryAfter time.Duration // as the server asked; 0 when it did not
+	Final      bool          // the cause will not pass, although its class usually does: a bad certificate, a proxy that wants a password
 	Err        error
 }
 
@@ -46,6 +48,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Passing reports whether the same request may succeed later.
 func (e *Error) Passing() bool {
+	if e.Final {
+		return false
+	}
 	switch e.Class {
 	case RateLimit, Overloaded, Server, Network, Stalled:
 		return true

@@ -93,6 +93,15 @@ type Caller struct {
 	Model     string
 }
 
+// Key tells the calling session from all others of the runtime: its agent id,
+// or for a main session the session id. It owns the jobs that the caller starts.
+func (c Caller) Key() string {
+	if c.AgentID != "" {
+		return c.AgentID
+	}
+	return c.SessionID
+}
+
 type callerKey struct{}
 
 // WithCaller returns a context that carries the caller.

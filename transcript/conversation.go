@@ -210,3 +210,20 @@ func checkResults(m Message, open map[string]bool) error {
 	}
 	return nil
 }
+
+// Join appends a message to a conversation. Neighbours of one role become one
+// message in a new content slice; what conversation held is never changed, so
+// it may still be read elsewhere.
+func Join(conversation []Message, m Message) []Message {
+	n := len(conversation)
+	if n == 0 || conversation[n-1].Role != m.Role {
+		return append(conversation, m)
+	}
+	last := conversation[n-1]
+	last.Content = append(last.Content[:len(last.Content):len(last.Content)], m.Content...)
+	if m.Role == Assistant {
+		last.StopReason, last.Usage = m.StopReason, m.Usage
+	}
+	joined := append(conversation[:n-1:n-1], last)
+	return joined
+}

@@ -163,3 +163,8 @@ func djb2(s string) string {
 	}
 	return string(out)
 }
+
+// SideDir is the folder with what is ours alone beside a main session.
+func (r Root) SideDir(cwd, session string) string {
+	return filepath.Join(r.Project(cwd), session, "cadre")
+}

@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// uniqueIDs gives calls whose id is empty or was used before a new one, since
+// no model accepts the conversation otherwise.
+func (r *run) uniqueIDs(m *transcript.Message) {
+	if r.used == nil {
+		r.used = make(map[string]bool)
+		for _, old := range r.messages {
+			for _, use := range old.ToolUses() {
+				r.used[use.ID] = true
+			}
+		}
+	}
+	copied := false
+	for i, b := range m.Content {
+		if b.Type != transcript.ToolUse {
+			continue
+		}
+		id := b.ID
+		for n := 2; id == "" || r.used[id]; n++ {
+			id = b.ID + "_" + strconv.Itoa(n)
+		}
+		r.used[id] = true
+		if id != b.ID {
+			if !copied {
+				m.Content, copied = slices.Clone(m.Content), true
+			}
+			m.Content[i].ID = id
+		}
+	}
+}
+
+// runCalls runs the calls of a reply: neighbours that may run beside each other
+// together, the others one by one in their order.
+func (r *run) runCalls(ctx context.Context, uses []transcript.Block) (next, error) {
+	calls := make([]tool.Call, len(uses))
+	for i, use := range uses {
+		calls[i] = tool.Call{ID: use.ID, Name: use.Name, Input: use.Input}
+	}
+	results := make([]Result, 0, len(calls))
+	for len(calls) > 0 {
+		n := r.groupLen(calls)
+		group, ok := r.runGroup(ctx, calls[:n])
+		if !ok {
+			return finished, nil
+		}
+		results = append(results, group...)
+		calls = calls[n:]
+	}
+	r.addResults(results)
+	if ctx.Err() != nil {
+		return finished, context.Cause(ctx)
+	}
+	if r.failing.stuck(results) {
+		return finished, ErrStuck
+	}
+	for _, res := range results {
+		if res.Result.EndTurn {
+			return finished, nil
+		}
+	}
+	return goOn, nil
+}
+
+// groupLen is how many of the next calls run together.
+func (r *run) groupLen(calls []tool.Call) int {
+	n := 0
+	for n < len(calls) && r.parallel(calls[n]) {
+		n++
+	}
+	return max(n, 1)
+}
+
+func (r *run) parallel(call tool.Call) bool {
+	t, ok := r.Tools.Lookup(call.Name)
+	return ok && t.Spec().Parallel
+}
+
+// runGroup runs calls beside each other and yields their results as they come.
+// It returns them in the order of the calls; ok is false when the consumer
+// broke off.
+func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result, ok bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	steps := make(chan indexed)
+	var running sync.WaitGroup
+	places := make(chan struct{}, maxParallel)
+	running.Go(func() {
+		var group sync.WaitGroup
+		for i, call := range calls {
+			places <- struct{}{}
+			group.Go(func() {
+				defer func() { <-places }()
+				emit := func(s Step) { steps <- indexed{i, s} }
+				emit(r.runCall(ctx, call, emit))
+			})
+		}
+		group.Wait()
+		close(steps)
+	})
+	defer running.Wait()
+
+	results = make([]Result, len(calls))
+	for s := range steps {
+		if r.broken {
+			continue // drain: the calls are being told by cancel
+		}
+		if res, isResult := s.step.(Result); isResult {
+			results[s.index] = res
+		}
+		if !r.yield(s.step) {
+			cancel(errBrokenOff)
+		}
+	}
+	return results, !r.broken
+}
+
+type indexed struct {
+	index int
+	step  Step
+}
+
+var errBrokenOff = fmt.Errorf("the turn was broken off")
+
+// runCall takes one call through its schema, the permission decision and the
+// tool. It always returns a result.
+func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res Result) {
+	start := time.Now()
+	res = Result{Call: call}
+	defer func() { res.Took = time.Since(start) }()
+	t, ok := r.Tools.Lookup(call.Name)
+	if !ok {
+		res.Result = tool.UseError("No such tool available: " + call.Name)
+		return res
+	}
+	res.Tool = t.Spec().Name
+	if ctx.Err() != nil {
+		res.Result = tool.Error(transcript.InterruptedForTool)
+		return res
+	}
+	input, err := t.Spec().Schema.Normalize(res.Tool, call.Input)
+	if err != nil {
+		res.Result = tool.UseError(err.Error())
+		return res
+	}
+	call.Input = input
+	verdict := r.Permit(ctx, call, t.Access(ctx, call))
+	if !verdict.Allow {
+		res.Denied = true
+		res.Result = tool.Error(verdict.Reason)
+		res.Result.EndTurn = verdict.EndTurn
+		return res
+	}
+	if verdict.Input != nil {
+		call.Input = verdict.Input
+	}
+	emit(Started{call})
+	res.Result = runTool(ctx, t, call)
+	return res
+}
+
+// runTool turns a panic of a tool into a result: one broken tool must not take
+// the other agents of the process with it.
+func runTool(ctx context.Context, t tool.Tool, call tool.Call) (res tool.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			res = tool.Error(fmt.Sprintf("The tool %s broke down (%v). This is a defect of cadre, not of your call; use another way.", call.Name, p))
+		}
+	}()
+	return t.Run(ctx, call)
+}
+
+func (r *run) addResults(results []Result) {
+	blocks := make([]transcript.Block, len(results))
+	for i, res := range results {
+		blocks[i] = res.Result.Block(res.Call)
+	}
+	r.add(transcript.Message{Role: transcript.User, Content: blocks})
+}
+
+// failures counts rounds in a row that made the same calls and failed the same
+// way: a model that does so will not stop by itself.
+type failures struct {
+	last  []byte
+	count int
+}
+
+func (f *failures) stuck(results []Result) bool {
+	var now bytes.Buffer
+	for _, res := range results {
+		if !res.Result.IsError {
+			f.last, f.count = nil, 0
+			return false
+		}
+		for _, part := range []string{res.Call.Name, string(res.Call.Input), res.Result.Text} {
+			now.WriteString(part)
+			now.WriteByte(0)
+		}
+	}
+	if !bytes.Equal(now.Bytes(), f.last) {
+		f.last, f.count = now.Bytes(), 0
+	}
+	f.count++
+	return f.count >= patience
+}
+
+// ToolsFor describes a set of tools to a model.
+func ToolsFor(set *tool.Set) []provider.Tool {
+	tools := make([]provider.Tool, 0, len(set.All()))
+	for _, t := range set.All() {
+		spec := t.Spec()
+		tools = append(tools, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: json.RawMessage(spec.Schema.JSON())})
+	}
+	return tools
+}

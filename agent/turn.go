@@ -1,0 +1,91 @@
+// Package agent is the loop: one turn of a model with tools. It keeps nothing
+// between calls and stores nothing; whoever ranges over [Run] does.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Turn is everything that one run of the loop needs.
+type Turn struct {
+	Model provider.Model
+	// Request is sent each round; Messages is the conversation so far and ends
+	// with the user message that the turn answers.
+	Request provider.Request
+	Tools   *tool.Set
+	// Permit decides about a call that passed its schema. It blocks while a
+	// person is asked, and may be called by several goroutines at once.
+	Permit func(ctx context.Context, call tool.Call, access tool.Access) Verdict
+	// Input returns what arrived since the last round, already stored, or
+	// nothing. It is called between rounds and does not wait for input.
+	Input func(ctx context.Context) ([]transcript.Message, error)
+	// MaxRounds ends the turn with [ErrMaxRounds]; 0 means no limit.
+	MaxRounds int
+}
+
+// Verdict is the answer of [Turn.Permit].
+type Verdict struct {
+	Allow   bool
+	Input   json.RawMessage // replaces the call's input; nil keeps it
+	Reason  string          // of a refusal, for the model
+	EndTurn bool            // a refusal may end the turn
+}
+
+// Step is one thing that a turn did: [Delta], [Reply], [Started] or [Result].
+// The loop goes on only when the consumer's range body returns to it.
+type Step interface{ step() }
+
+// Delta is an event of a reply that is still streaming. Nothing of it is kept.
+type Delta struct{ Event provider.Event }
+
+// Reply is a whole reply of the model, with the calls that will be run.
+type Reply struct {
+	Message   transcript.Message
+	RequestID string
+	Took      time.Duration
+}
+
+// Started tells that a call is permitted and about to run.
+type Started struct{ Call tool.Call }
+
+// Result is what a call gave. Each call of a Reply has exactly one.
+type Result struct {
+	Call   tool.Call
+	Tool   string // the tool's own name; "" when there is none of that name
+	Result tool.Result
+	Denied bool // the permission decision refused it
+	Took   time.Duration
+}
+
+// Note is a user message that the loop itself adds between rounds, to go on
+// after a reply that was cut off.
+type Note struct{ Message transcript.Message }
+
+func (Delta) step()   {}
+func (Reply) step()   {}
+func (Started) step() {}
+func (Result) step()  {}
+func (Note) step()    {}
+
+// How a turn can end early. Errors of the model are a [*provider.Error]; an
+// interrupted turn ends with the cause of its context.
+var (
+	ErrMaxRounds = errors.New("the limit of rounds is reached")
+	ErrEmpty     = errors.New("the model answered with nothing, repeatedly")
+	ErrStuck     = errors.New("the model repeats the same failing tool call")
+	ErrCutOff    = errors.New("the model's replies were cut off repeatedly")
+)
+
+// maxParallel is how many calls of one reply run at the same time.
+const maxParallel = 16
+
+// patience is how often in a row the loop goes on after an empty, a cut off or
+// an equally failing reply.
+const patience = 3

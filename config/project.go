@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// narrow takes out of a project's file what a repository must not decide (facts:
+// reliability-security T01, T02): always what reroutes models, keys or loaders,
+// and without trust everything that widens what agents may do. A
+// settings.local.json counts as the project's too: it is not committed, but it
+// can be planted.
+func (m *merge) narrow(source Source, p *parsed) {
+	var never, untrusted []string
+	mode := p.Permissions.DefaultMode
+	if mode != nil && !m.mayTakeMode(*mode) {
+		what := fmt.Sprintf("permissions.defaultMode %q", *mode)
+		if isTrustable(*mode) && !m.TrustProject {
+			untrusted = append(untrusted, what)
+		} else {
+			never = append(never, what)
+		}
+		p.Permissions.DefaultMode = nil
+	}
+	if p.Model != nil && strings.HasPrefix(*p.Model, "scripted:") {
+		never = append(never, fmt.Sprintf("model %q", *p.Model))
+		p.Model = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if isSteering(name) {
+			never = append(never, "env."+name)
+			delete(p.Env, name)
+		}
+	}
+	if !m.TrustProject {
+		untrusted = append(untrusted, p.dropWidening()...)
+	}
+	if len(never) > 0 {
+		m.warn(source, 0, "ignored "+strings.Join(never, ", ")+": never taken from a project; set it in your own settings")
+	}
+	if len(untrusted) > 0 {
+		m.warn(source, 0, "ignored "+strings.Join(untrusted, ", ")+": this project is not trusted (--trust); its deny and ask rules count all the same")
+	}
+}
+
+// dropWidening empties what only a trusted project may set, and names it.
+func (p *parsed) dropWidening() []string {
+	var dropped []string
+	if n := len(p.Permissions.Allow); n > 0 {
+		dropped = append(dropped, fmt.Sprintf("permissions.allow (%d)", n))
+		p.Permissions.Allow = nil
+	}
+	if n := len(p.Permissions.AdditionalDirectories); n > 0 {
+		dropped = append(dropped, fmt.Sprintf("permissions.additionalDirectories (%d)", n))
+		p.Permissions.AdditionalDirectories = nil
+	}
+	if n := len(p.Env); n > 0 {
+		dropped = append(dropped, fmt.Sprintf("env (%d)", n))
+		p.Env = nil
+	}
+	if p.PrintWaitCeilingMs != nil {
+		dropped, p.PrintWaitCeilingMs = append(dropped, "printWaitCeilingMs"), nil
+	}
+	if p.AskDeadlineMs != nil {
+		dropped, p.AskDeadlineMs = append(dropped, "askDeadlineMs"), nil
+	}
+	if p.SyncWrites != nil {
+		dropped, p.SyncWrites = append(dropped, "syncWrites"), nil
+	}
+	return dropped
+}
+
+// strictness orders the modes that a project may ask for at all.
+var strictness = map[string]int{"acceptEdits": 1, "": 2, "default": 2, "manual": 2, "dontAsk": 3, "plan": 4}
+
+func isTrustable(mode string) bool { return strictness[mode] > 0 }
+
+// mayTakeMode reports whether a project may set this mode: one that is at least
+// as strict as what the user has, or with trust, any but the widest.
+func (m *merge) mayTakeMode(mode string) bool {
+	if !isTrustable(mode) {
+		return false
+	}
+	present, known := strictness[m.into.Permissions.DefaultMode]
+	return m.TrustProject || !known && m.into.Permissions.DefaultMode == "bypassPermissions" || known && strictness[mode] >= present
+}
+
+// steering are environment variables that decide which model is talked to, with
+// which key, what programs load, or which programs run in place of others.
+var steering = []string{
+	"ANTHROPIC_*", "OPENAI_*", "CLAUDE_*", "CLAUDECODE", "CADRE_*", "AWS_*", "GOOGLE_*", "AZURE_*", "*_API_KEY", "*_TOKEN", "*_SECRET", "*_PROXY",
+	"LD_*", "DYLD_*", "NODE_*", "NPM_CONFIG_*", "PYTHON*", "PERL5*", "PERLLIB", "RUBY*", "GEM_*", "BUNDLE_*", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+	"JDK_JAVA_OPTIONS", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_*", "RUSTC*", "PIP_*", "SSL_CERT_*", "CURL_*", "WGETRC", "OPENSSL_*", "GCONV_PATH", "MALLOC_*",
+	"GIT_*", "SSH_*", "GPG_*", "PATH", "HOME", "USER", "LOGNAME", "SHELL", "SHELLOPTS", "BASHOPTS", "BASH_*", "ENV", "ZDOTDIR", "IFS", "CDPATH", "GLOBIGNORE",
+	"PROMPT_COMMAND", "PS4", "TMPDIR", "TMP", "TEMP", "EDITOR", "VISUAL", "PAGER", "*_PAGER", "*_EDITOR", "BROWSER", "LESS*", "MAN*", "TERM*", "XDG_*", "APPDATA", "COMSPEC", "PATHEXT", "WINDIR",
+	"SYSTEMROOT", "USERPROFILE", "LOCALAPPDATA", "DOCKER_*", "KUBECONFIG", "TMUX*", "OTEL_*",
+}
+
+func isSteering(name string) bool {
+	name = strings.ToUpper(name)
+	for _, pattern := range steering {
+		head, tail, star := strings.Cut(pattern, "*")
+		if name == pattern || star && len(name) >= len(head)+len(tail) && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail) {
+			return true
+		}
+	}
+	return false
+}

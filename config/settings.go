@@ -1,0 +1,95 @@
+// Package config is the typed settings: what settings files of Claude Code's
+// format (facts: sdk-contract §4) and our own keys say, merged by precedence,
+// each value with its source. Keys that nobody here knows stay where they are.
+package config
+
+import (
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+)
+
+// Settings are the values in effect.
+type Settings struct {
+	Model       string
+	Permissions Permissions
+	Env         map[string]string // for the session and its commands
+	// TeammateMode is how teammates run: auto, in-process, tmux or iterm2.
+	TeammateMode string
+	// PrintWaitCeiling ends a -p run that waits for its team; 0 does not wait.
+	PrintWaitCeiling time.Duration
+	// AskDeadline ends a question to a person with a no; 0 waits for ever.
+	AskDeadline time.Duration
+	// SyncWrites makes state survive a loss of power, not only a killed process.
+	SyncWrites bool
+}
+
+// Permissions are the rules and folders of all files together.
+type Permissions struct {
+	Allow, Ask, Deny []Rule
+	Directories      []Directory // additional working folders
+	DefaultMode      string      // not checked here; "" when no file sets it
+}
+
+// Rule is a permission rule as a file writes it.
+type Rule struct {
+	Text string
+	From Source
+}
+
+// Directory is an absolute folder; symbolic links are not followed yet.
+type Directory struct {
+	Path string
+	From Source
+}
+
+// DefaultPrintWaitCeiling is how long -p waits for a team when no file says.
+const DefaultPrintWaitCeiling = 30 * time.Minute
+
+func defaults() Settings {
+	return Settings{TeammateMode: "auto", PrintWaitCeiling: DefaultPrintWaitCeiling}
+}
+
+// Layer is one file that was read.
+type Layer struct {
+	Source
+	// Trusted is false for files of a project that nobody vouched for. What
+	// starts programs (hooks, helpers, servers) must not be taken from them.
+	Trusted bool
+	// Raw is everything that the file says, known keys or not.
+	Raw jsonx.Object
+}
+
+// Effective is the outcome of [Load].
+type Effective struct {
+	Settings
+	// Origin is the source of each value that a file set, by its key:
+	// "model", "permissions.defaultMode", "env.NAME".
+	Origin map[string]Source
+	Layers []Layer // lowest precedence first
+}
+
+// From is the source of a key's value: the zero Source when it is the default.
+func (e *Effective) From(key string) Source { return e.Origin[key] }
+
+// document is a settings file as it is written. Pointers tell a value from
+// none.
+type document struct {
+	Model       *string `json:"model"`
+	Permissions struct {
+		Allow                 []string `json:"allow"`
+		Ask                   []string `json:"ask"`
+		Deny                  []string `json:"deny"`
+		DefaultMode           *string  `json:"defaultMode"`
+		AdditionalDirectories []string `json:"additionalDirectories"`
+	} `json:"permissions"`
+	Env                map[string]scalar `json:"env"`
+	TeammateMode       *string           `json:"teammateMode"`
+	PrintWaitCeilingMs *int64            `json:"printWaitCeilingMs"`
+	AskDeadlineMs      *int64            `json:"askDeadlineMs"`
+	SyncWrites         *bool             `json:"syncWrites"`
+}
+
+// scalar is the value of an environment variable: a string, or a number or
+// truth value, which stands for its own text.
+type scalar string

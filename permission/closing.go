@@ -1,0 +1,79 @@
+package permission
+
+import "encoding/json"
+
+// verdict is what comparing a rule with a call gives. Rules that close (deny,
+// ask) need the third value: what cannot be seen may match.
+type verdict int
+
+const (
+	noMatch verdict = iota
+	mayMatch
+	matches
+)
+
+// closes compares a deny or ask rule with the call, generously: a rule about
+// reading a path also closes searching it and naming it in a command.
+func (r *review) closes(rule SourcedRule) verdict {
+	if rule.Content == "" {
+		if rule.names(r.Call) {
+			return matches
+		}
+		return noMatch
+	}
+	switch {
+	case rule.reads() || rule.writes():
+		return r.pathsClosed(rule)
+	case currentName(rule.Tool) == "Bash":
+		if r.Access.Command == "" {
+			return noMatch
+		}
+		return r.script().runs(rule.Content)
+	case !rule.names(r.Call):
+		return noMatch
+	}
+	return r.contentMatches(rule)
+}
+
+// pathsClosed compares a path rule with every path that the call touches.
+func (r *review) pathsClosed(rule SourcedRule) verdict {
+	touched := r.Access.Read
+	if rule.writes() {
+		touched = r.Access.Write
+	}
+	if r.Access.Command != "" {
+		touched = r.commandPaths(rule.writes())
+	}
+	for _, path := range touched {
+		if r.pathRuleMatches(rule, path, generous) {
+			return matches
+		}
+	}
+	return noMatch
+}
+
+// contentFields are the input fields that a rule's content stands for, by tool.
+var contentFields = map[string][]string{
+	"Agent": {"subagent_type", "name"},
+	"Skill": {"skill"},
+}
+
+// contentMatches compares the content of a rule for a tool that has neither
+// paths nor a command. The rule already names the tool.
+func (r *review) contentMatches(rule SourcedRule) verdict {
+	fields, known := contentFields[currentName(r.Tool)]
+	if !known {
+		return mayMatch
+	}
+	var input map[string]json.RawMessage
+	if err := json.Unmarshal(r.Input, &input); err != nil {
+		return mayMatch
+	}
+	for _, field := range fields {
+		var value string
+		if raw, ok := input[field]; ok && json.Unmarshal(raw, &value) == nil && value == rule.Content {
+			return matches
+		}
+	}
+	return noMatch
+}

@@ -1,0 +1,197 @@
+// Package permission decides whether a tool call may run: allowed, denied, or
+// to be asked. It is pure: it reads no file and keeps no state, so the same
+// policy and call always give the same decision, and the one who asks a person
+// is somebody else.
+package permission
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// Call is what a decision is about.
+type Call struct {
+	Tool     string // the tool's own name
+	Aliases  []string
+	ReadOnly bool
+	Input    json.RawMessage
+	Access   tool.Access
+}
+
+// Behavior is the outcome of a decision, in the words of the wire.
+type Behavior string
+
+// The behaviors.
+const (
+	Allow Behavior = "allow"
+	Deny  Behavior = "deny"
+	Ask   Behavior = "ask"
+)
+
+// Decision is what came out and why.
+type Decision struct {
+	Behavior    Behavior
+	Reason      string // one sentence, for the model and for people
+	Rule        string // the rule that decided; "" when none did
+	Remedy      string // the flag or setting that would allow it; "" when nothing would
+	Suggestions []ask.Suggestion
+}
+
+// Decide says whether the call may run. In this order, the first that applies
+// decides: deny rules; the state of teams, which is closed to agents; the
+// ceiling of the modes plan and delegate; protected paths; ask rules; a call
+// that is itself a question; allow rules; the mode.
+func Decide(p Policy, c Call) Decision {
+	d := (&review{Policy: p, Call: c}).decide()
+	if p.Mode == DontAsk && d.Behavior == Ask {
+		d.Behavior = Deny
+		d.Reason += " The mode dontAsk answers every question with no."
+	}
+	return d
+}
+
+// review is one decision in the making.
+type review struct {
+	Policy
+	Call
+	seen *script // of Access.Command; see [review.script]
+}
+
+func (r *review) decide() Decision {
+	steps := []func() *Decision{
+		r.byDenyRules, r.byTeamState, r.byCeiling, r.byProtectedPath, r.byAskRules, r.byQuestion, r.byAllowRules,
+	}
+	for _, step := range steps {
+		if d := step(); d != nil {
+			return *d
+		}
+	}
+	if r.Mode == Bypass {
+		return Decision{Behavior: Allow, Reason: "The mode bypassPermissions allows it."}
+	}
+	return r.byDefault()
+}
+
+func (r *review) byDenyRules() *Decision {
+	for _, rule := range r.Deny {
+		if r.closes(rule) == matches {
+			return &Decision{
+				Behavior: Deny, Rule: rule.String(),
+				Reason: fmt.Sprintf("The rule %s denies this call of %s.", rule.from(), r.Tool),
+				Remedy: fmt.Sprintf("remove the deny rule %s", rule.from()),
+			}
+		}
+	}
+	for _, rule := range r.Deny {
+		if r.closes(rule) == mayMatch {
+			d := r.unsure(rule)
+			return &d
+		}
+	}
+	return nil
+}
+
+// unsure asks, in every mode, when a rule that closes cannot be compared.
+func (r *review) unsure(rule SourcedRule) Decision {
+	return Decision{
+		Behavior: Ask, Rule: rule.String(),
+		Reason: fmt.Sprintf("It cannot be told whether the rule %s applies to this call of %s.", rule.from(), r.Tool),
+		Remedy: "use a simpler call, in which everything is written out",
+	}
+}
+
+func (r *review) byAskRules() *Decision {
+	for _, rule := range r.Policy.Ask {
+		switch r.closes(rule) {
+		case matches:
+			return &Decision{
+				Behavior: Ask, Rule: rule.String(),
+				Reason: fmt.Sprintf("The rule %s wants a person to approve this call of %s.", rule.from(), r.Tool),
+				Remedy: fmt.Sprintf("remove the ask rule %s", rule.from()),
+			}
+		case mayMatch:
+			d := r.unsure(rule)
+			return &d
+		}
+	}
+	return nil
+}
+
+// byCeiling applies the modes that only narrow: no allow rule lifts them.
+func (r *review) byCeiling() *Decision {
+	if r.Access.Ask || r.isPlanFile() {
+		return nil
+	}
+	switch {
+	case r.Mode == Plan && len(r.Access.Write) > 0:
+		return &Decision{Behavior: Deny, Reason: "In plan mode files cannot be changed" + r.exceptPlanFile() + ".",
+			Remedy: "leave plan mode"}
+	case r.Mode == Plan && r.Access.Command != "":
+		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
+			Reason: "In plan mode no command runs; read and search with the file tools."}
+	case r.Mode == Plan && r.isOutward() && !r.ReadOnly:
+		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
+			Reason: fmt.Sprintf("In plan mode only tools that change nothing run, and %s may change something.", r.Tool)}
+	case r.Mode == Delegate && !slices.Contains(r.DelegateTools, r.Tool):
+		return &Decision{Behavior: Deny, Remedy: "leave delegate mode",
+			Reason: fmt.Sprintf("In delegate mode the lead works through its team, so %s is not available.", r.Tool)}
+	}
+	return nil
+}
+
+func (r *review) exceptPlanFile() string {
+	if r.PlanFile == "" {
+		return ""
+	}
+	return ", but for the plan file " + r.PlanFile
+}
+
+func (r *review) byQuestion() *Decision {
+	if !r.Access.Ask {
+		return nil
+	}
+	return &Decision{Behavior: Ask, Reason: fmt.Sprintf("%s is a question to the person.", r.Tool)}
+}
+
+func (r *review) byAllowRules() *Decision {
+	if r.Access.Command != "" {
+		return r.commandAllowed()
+	}
+	for _, rule := range r.Policy.Allow {
+		if rule.names(r.Call) && (rule.Content == "" || r.contentMatches(rule) == matches) {
+			return allowedBy(rule)
+		}
+	}
+	return r.pathsAllowed()
+}
+
+func allowedBy(rule SourcedRule) *Decision {
+	return &Decision{Behavior: Allow, Rule: rule.String(), Reason: "The rule " + rule.from() + " allows it."}
+}
+
+// isOutward reports whether the tool reaches beyond this program though its
+// Access names no path and no command.
+func (r *review) isOutward() bool {
+	return strings.HasPrefix(r.Tool, "mcp__") || r.Tool == "WebFetch" || r.Tool == "WebSearch"
+}
+
+// byDefault decides what no rule speaks of.
+func (r *review) byDefault() Decision {
+	switch {
+	case r.Access.Command != "":
+		return r.askCommand()
+	case len(r.Access.Read)+len(r.Access.Write) > 0:
+		return r.byFolders()
+	case r.isOutward():
+		return Decision{
+			Behavior: Ask, Reason: fmt.Sprintf("%s reaches outside this program, and no rule allows it.", r.Tool),
+			Remedy: "--allowedTools " + quote(r.Tool), Suggestions: suggestRule("allow", Rule{Tool: r.Tool}, "localSettings"),
+		}
+	}
+	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches neither files nor commands.", r.Tool)}
+}

@@ -1,0 +1,34 @@
+package permission
+
+import "fmt"
+
+// Mode is how a session treats calls that no rule speaks of. The names are
+// those of settings files, flags and the wire (facts: sdk-contract §4).
+type Mode string
+
+// The modes.
+const (
+	// Default asks before files change and before commands run.
+	Default Mode = "default"
+	// AcceptEdits also lets file tools change files in the working folders.
+	AcceptEdits Mode = "acceptEdits"
+	// Plan lets the agent read, and write its plan file, and nothing else.
+	Plan Mode = "plan"
+	// Bypass asks only where a rule says so.
+	Bypass Mode = "bypassPermissions"
+	// DontAsk denies whatever would be asked.
+	DontAsk Mode = "dontAsk"
+	// Delegate leaves only the team and task tools.
+	Delegate Mode = "delegate"
+)
+
+// ParseMode reads a mode. "" and "manual" mean [Default].
+func ParseMode(name string) (Mode, error) {
+	switch m := Mode(name); m {
+	case "", "manual":
+		return Default, nil
+	case Default, AcceptEdits, Plan, Bypass, DontAsk, Delegate:
+		return m, nil
+	}
+	return "", fmt.Errorf("permission mode %q: want default, acceptEdits, plan, bypassPermissions, dontAsk or delegate", name)
+}
