@@ -1,0 +1,66 @@
+package session
+
+import (
+	"context"
+
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Rank orders waiting input: lower goes first (the order of an idle teammate's
+// input in the design).
+type Rank int
+
+// The ranks.
+const (
+	Prompt     Rank = iota // from a person or a program in front
+	Shutdown               // a request to end
+	LeadMail               // the lead's mail, and the runtime's own words
+	PeerMail               // mail of other agents
+	Notice                 // the end of a job that nobody waited for
+	TaskToTake             // a task that was claimed for this agent
+)
+
+// Input is something for the model to see: it starts a turn, or is taken into
+// the running one between two rounds.
+type Input struct {
+	Rank    Rank
+	Content []transcript.Block
+	Title   string // one line for people
+	// Receipts identify the input beside the transcript, so that it is shown
+	// once even when its source offers it again after a crash.
+	Receipts []string
+	// Kept, when set, is called exactly once: with nil as soon as the input is
+	// in the transcript, or with the reason why it never will be. It runs on a
+	// goroutine of the session's and may block for a short while; ctx ends when
+	// the session is closed and has no patience left.
+	Kept func(ctx context.Context, err error)
+}
+
+// Text makes an input of plain text.
+func Text(rank Rank, text string) Input {
+	return Input{Rank: rank, Content: []transcript.Block{transcript.TextBlock(text)}, Title: firstLine(text)}
+}
+
+// Source is where input comes from by itself: a mailbox, the ends of jobs. One
+// that is an [io.Closer] is closed after its last Next.
+type Source interface {
+	// Next blocks until there is input and returns all that waits, or ends with
+	// ctx. It may return nothing when it dealt with something by itself. An error other than ctx's is told to the person, and Next is called
+	// again after a pause.
+	Next(ctx context.Context) ([]Input, error)
+}
+
+const titleLen = 120
+
+// firstLine shortens text to a line for people.
+func firstLine(text string) string {
+	for i, r := range text {
+		if r == '\n' || i >= titleLen {
+			if i == 0 {
+				return firstLine(text[1:])
+			}
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,166 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cadre-dev/cadre/agent"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// load reads what is kept and answers calls that never got a result.
+func (o *owner) load(ctx context.Context) error {
+	entries, err := o.cfg.Log.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	var receipts []string
+	for _, e := range entries {
+		receipts = append(receipts, e.Receipts...)
+	}
+	if o.cfg.Recall != nil && len(receipts) > 0 {
+		o.cfg.Recall(receipts)
+	}
+	if n := len(entries); n > 0 {
+		o.lastUUID = entries[n-1].UUID
+	}
+	o.dangling = transcript.Dangling(entries)
+	lost, err := o.storeLost(ctx)
+	if err != nil {
+		return err
+	}
+	o.conversation = transcript.Conversation(append(entries, lost...))
+	return nil
+}
+
+// settleDangling keeps a result for each call that has none: those of a turn
+// whose results could not be stored.
+func (o *owner) settleDangling(life context.Context) error {
+	_, err := o.storeLost(context.WithoutCancel(life))
+	return err
+}
+
+func (o *owner) storeLost(ctx context.Context) ([]transcript.Entry, error) {
+	if len(o.dangling) == 0 {
+		return nil, nil
+	}
+	lost := make([]transcript.Entry, len(o.dangling))
+	for i, call := range o.dangling {
+		lost[i] = o.entry(transcript.KindUser, transcript.Message{
+			Role: transcript.User,
+			Content: []transcript.Block{{
+				Type: transcript.ToolResult, ToolUseID: call.ID, Text: transcript.LostResult, IsError: true,
+			}},
+		})
+		if i > 0 {
+			lost[i].ParentUUID = lost[i-1].UUID
+		}
+	}
+	if err := o.cfg.Log.Append(ctx, lost...); err != nil {
+		return nil, err
+	}
+	o.lastUUID = lost[len(lost)-1].UUID
+	o.dangling = nil
+	return lost, nil
+}
+
+// entry makes the next line of the transcript.
+func (o *owner) entry(kind transcript.Kind, m transcript.Message) transcript.Entry {
+	e := o.cfg.Line()
+	e.UUID = ids.UUID()
+	e.ParentUUID = o.lastUUID
+	e.Kind = kind
+	e.SessionID = o.cfg.Ref.Session
+	e.AgentID = o.cfg.Ref.Agent
+	e.Sidechain = o.cfg.Ref.Agent != ""
+	e.At = time.Now()
+	e.Message = m
+	return e
+}
+
+// store keeps entries, also while the session is being closed: what happened
+// must be kept. It chains what follows to the last one, and publishes them.
+func (o *owner) store(life context.Context, t *turn, entries ...transcript.Entry) error {
+	for i := 1; i < len(entries); i++ {
+		entries[i].ParentUUID = entries[i-1].UUID
+	}
+	if err := o.cfg.Log.Append(context.WithoutCancel(life), entries...); err != nil {
+		return err
+	}
+	o.lastUUID = entries[len(entries)-1].UUID
+	t.entries = append(t.entries, entries...)
+	for _, e := range entries {
+		o.publish(event.Stored{Entry: e})
+	}
+	return nil
+}
+
+// storePending keeps all waiting input, one entry each, and returns it as
+// messages. Input that cannot be kept is refused.
+func (o *owner) storePending(life context.Context, t *turn) []transcript.Message {
+	var messages []transcript.Message
+	for _, in := range o.pending {
+		m := transcript.Message{Role: transcript.User, Content: in.Content}
+		e := o.entry(transcript.KindUser, m)
+		e.Receipts = in.Receipts
+		err := o.store(life, t, e)
+		o.tell(in.Kept, err)
+		if err != nil {
+			o.publish(event.Noticed{Level: "error", Text: err.Error()})
+			continue
+		}
+		messages = append(messages, m)
+	}
+	o.pending = nil
+	return messages
+}
+
+// storeReply keeps a reply, one entry per content block.
+func (o *owner) storeReply(life context.Context, t *turn, r agent.Reply) error {
+	entries := make([]transcript.Entry, len(r.Message.Content))
+	for i, block := range r.Message.Content {
+		m := r.Message
+		m.Content = []transcript.Block{block}
+		entries[i] = o.entry(transcript.KindAssistant, m)
+		entries[i].RequestID = r.RequestID
+		if block.Type == transcript.ToolUse {
+			t.callEntry[block.ID] = entries[i].UUID
+			t.outcome.ToolCalls++
+		}
+	}
+	t.outcome.Rounds++
+	t.outcome.APITime += r.Took
+	t.outcome.StopReason = r.Message.StopReason
+	t.outcome.Usage[r.Message.Model] = t.outcome.Usage[r.Message.Model].Add(r.Message.Usage)
+	if text := transcript.JoinText(r.Message.Content); text != "" {
+		t.outcome.Text = text
+	}
+	return o.store(life, t, entries...)
+}
+
+// shownText is how much of a result goes into an event.
+const shownText = 2000
+
+// storeResult keeps the result of a call.
+func (o *owner) storeResult(life context.Context, t *turn, r agent.Result) error {
+	e := o.entry(transcript.KindUser, transcript.Message{
+		Role: transcript.User, Content: []transcript.Block{r.Result.Block(r.Call)},
+	})
+	e.ToolUseResult = r.Result.Structured
+	e.SourceAssistant = t.callEntry[r.Call.ID]
+	if err := o.store(life, t, e); err != nil {
+		return fmt.Errorf("keep the result of %s: %w", r.Call.Name, err)
+	}
+	if r.Denied {
+		t.outcome.Denied = append(t.outcome.Denied, event.Denied{Tool: r.Tool, Call: r.Call.ID, Input: r.Call.Input})
+	}
+	text := e.Message.Content[0].ResultText()
+	if len(text) > shownText {
+		text = text[:shownText]
+	}
+	o.publish(event.ToolEnded{Call: r.Call.ID, Tool: o.toolName(r.Call.Name), IsError: r.Result.IsError, Text: text, Took: r.Took})
+	return nil
+}

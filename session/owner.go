@@ -1,0 +1,328 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/cadre-dev/cadre/agent"
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// What arrives by the queue beside [Input].
+type (
+	interrupt struct{ cause error }
+	answering struct {
+		id     string
+		answer ask.Answer
+		done   chan<- error
+	}
+	setMode  struct{ mode permission.Mode }
+	setModel struct {
+		model provider.Model
+		name  string
+	}
+	sourceInput []Input
+	sourceError struct{ err error }
+)
+
+// owner is the state of a session. Only its goroutine touches it.
+type owner struct {
+	*Session
+	cfg Config
+
+	offered      []provider.Tool      // the tools, as models are told of them
+	conversation []transcript.Message // of the turns that have ended
+	lastUUID     string
+	dangling     []transcript.Block // stored calls whose result could not be stored
+	pending      []Input            // sorted by rank, stable
+	turn         *turn              // nil when idle
+	asks         map[string]*pendingAsk
+	epoch        uint64
+
+	// Goroutines that the owner started and waits for.
+	idling   bool // Config.Idle runs
+	idleDone chan idleResult
+	lastEnd  *event.Outcome // the turn that Idle has not been told yet
+	wakeSeen bool           // a signal of Wake came while Idle ran
+
+	toTell  []telling // Kept calls to make, in order
+	telling bool
+	told    chan struct{}
+
+	deadline *time.Timer // of the next ask
+	closing  error       // why the session ends; nil while it lives
+}
+
+type telling struct {
+	kept func(context.Context, error)
+	err  error
+}
+
+type idleResult struct {
+	in  *Input
+	err error
+}
+
+func newOwner(s *Session, cfg Config) *owner {
+	return &owner{
+		Session: s, cfg: cfg, offered: agent.ToolsFor(cfg.Tools),
+		asks:     make(map[string]*pendingAsk),
+		idleDone: make(chan idleResult, 1),
+		told:     make(chan struct{}, 1),
+		deadline: stoppedTimer(),
+	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// run is the owner's goroutine. It ends when the session is closed or leaves,
+// the turn has returned, and everything it started has been waited for.
+func (o *owner) run(life context.Context) {
+	defer close(o.gone)
+	feeding, stopFeeding := context.WithCancel(life)
+	o.feed(feeding)
+	ended := life.Done()
+	for {
+		if o.closing != nil && o.turn == nil {
+			break
+		}
+		select {
+		case msg := <-o.queue:
+			o.handle(life, msg)
+		case step := <-o.steps():
+			o.takeStep(life, step)
+		case end := <-o.turnEnd():
+			o.endTurn(life, end)
+		case res := <-o.idleDone:
+			o.endIdle(res)
+		case <-o.wake():
+			o.wakeSeen = true
+		case <-o.told:
+			o.telling = false
+		case <-o.deadline.C:
+			o.expireAsks(life)
+		case <-ended:
+			ended = nil
+			o.leave(context.Cause(life))
+		}
+		o.advance(life)
+		o.publishState()
+	}
+	stopFeeding()
+	o.finish(life)
+}
+
+// handle takes one message of the queue.
+func (o *owner) handle(life context.Context, msg any) {
+	switch msg := msg.(type) {
+	case Input:
+		o.queueInput(msg)
+	case sourceInput:
+		for _, in := range msg {
+			o.queueInput(in)
+		}
+	case sourceError:
+		o.publish(event.Noticed{Level: "warning", Text: msg.err.Error()})
+	case interrupt:
+		if o.turn != nil {
+			o.turn.stop(msg.cause)
+		}
+	case answering:
+		msg.done <- o.settleAsk(life, msg.id, msg.answer)
+	case setMode:
+		o.cfg.Policy.Mode = msg.mode
+	case setModel:
+		o.cfg.Model, o.cfg.ModelName = msg.model, msg.name
+	case permitRequest:
+		o.permit(life, msg)
+	}
+}
+
+// queueInput puts input behind what is waiting with the same rank.
+func (o *owner) queueInput(in Input) {
+	if o.closing != nil {
+		o.tell(in.Kept, ErrClosed)
+		return
+	}
+	at := len(o.pending)
+	for at > 0 && o.pending[at-1].Rank > in.Rank {
+		at--
+	}
+	o.pending = slices.Insert(o.pending, at, in)
+}
+
+// advance starts what can be started: the next turn, the idle hook, the next
+// Kept calls.
+func (o *owner) advance(life context.Context) {
+	if o.turn == nil && o.closing == nil {
+		if len(o.pending) > 0 {
+			o.startTurn(life)
+		}
+		if o.turn == nil {
+			o.startIdle(life)
+		}
+	}
+	o.startTelling(life)
+}
+
+// startIdle runs Config.Idle when there is something to tell it.
+func (o *owner) startIdle(life context.Context) {
+	if o.cfg.Idle == nil || o.idling || (o.lastEnd == nil && !o.wakeSeen) {
+		return
+	}
+	last := o.lastEnd
+	o.lastEnd, o.wakeSeen, o.idling = nil, false, true
+	go func() {
+		in, err := o.cfg.Idle(life, last)
+		o.idleDone <- idleResult{in, err}
+	}()
+}
+
+func (o *owner) endIdle(res idleResult) {
+	o.idling = false
+	switch {
+	case errors.Is(res.err, ErrLeave):
+		o.leave(ErrLeave)
+	case res.err != nil && o.closing == nil:
+		o.publish(event.Noticed{Level: "warning", Text: res.err.Error()})
+	}
+	if res.in != nil {
+		o.queueInput(*res.in)
+	}
+}
+
+// wake is the wake channel while its signals matter.
+func (o *owner) wake() <-chan struct{} {
+	if o.turn != nil || o.wakeSeen {
+		return nil // a signal waits in the channel until the session is idle
+	}
+	return o.cfg.Wake
+}
+
+// leave begins the end of the session.
+func (o *owner) leave(cause error) {
+	if o.closing != nil {
+		return
+	}
+	o.closing = cause
+	if o.turn != nil {
+		o.turn.stop(cause)
+	}
+	o.refusePending()
+}
+
+func (o *owner) refusePending() {
+	for _, in := range o.pending {
+		o.tell(in.Kept, ErrClosed)
+	}
+	o.pending = nil
+}
+
+// tell queues a Kept call.
+func (o *owner) tell(kept func(context.Context, error), err error) {
+	if kept != nil {
+		o.toTell = append(o.toTell, telling{kept, err})
+	}
+}
+
+// startTelling makes the waiting Kept calls, in order, off the owner: they may
+// write (marking mail read) and so wait for a lock.
+func (o *owner) startTelling(life context.Context) {
+	if o.telling || len(o.toTell) == 0 {
+		return
+	}
+	batch := o.toTell
+	o.toTell, o.telling = nil, true
+	patient := context.WithoutCancel(life)
+	go func() {
+		ctx, cancel := context.WithTimeout(patient, tellPatience)
+		defer cancel()
+		for _, t := range batch {
+			t.kept(ctx, t.err)
+		}
+		o.told <- struct{}{}
+	}()
+}
+
+// tellPatience bounds a batch of Kept calls.
+const tellPatience = 15 * time.Second
+
+// finish waits for everything the owner started and closes the transcript.
+func (o *owner) finish(life context.Context) {
+	o.deadline.Stop()
+	o.pumps.Wait()
+	if o.idling {
+		if res := <-o.idleDone; res.in != nil {
+			o.tell(res.in.Kept, ErrClosed)
+		}
+	}
+	for o.telling || len(o.toTell) > 0 {
+		o.startTelling(life)
+		<-o.told
+		o.telling = false
+	}
+	o.failed = o.cfg.Log.Close()
+}
+
+// feed runs a goroutine per source that hands its input to the queue.
+func (o *owner) feed(ctx context.Context) {
+	for _, src := range o.cfg.Sources {
+		o.pumps.Go(func() {
+			o.pump(ctx, src)
+			if closer, ok := src.(io.Closer); ok {
+				_ = closer.Close()
+			}
+		})
+	}
+}
+
+// sourcePause is how long a failing source is left alone.
+const sourcePause = time.Second
+
+func (o *owner) pump(ctx context.Context, src Source) {
+	for ctx.Err() == nil {
+		inputs, err := src.Next(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		var msg any = sourceInput(inputs)
+		if err != nil {
+			msg = sourceError{err}
+		}
+		select {
+		case o.queue <- msg:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			select {
+			case <-time.After(sourcePause):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+func (o *owner) publish(body event.Body) { o.tree.Stream.Publish(o.agent, body) }
+
+// publishState lets others see what the session does.
+func (o *owner) publishState() {
+	o.epoch++
+	busy := o.turn != nil || len(o.pending) > 0 || o.idling || o.lastEnd != nil && o.cfg.Idle != nil ||
+		o.wakeSeen || len(o.cfg.Wake) > 0 || o.telling || len(o.toTell) > 0
+	o.state.Store(&State{Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName})
+	if !busy {
+		o.tree.signalCalm()
+	}
+}

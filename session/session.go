@@ -1,0 +1,210 @@
+// Package session is the owner of a session: one goroutine with one queue, the
+// only writer of the transcript and of the session's state. Prompts, mail,
+// notices, answers and interrupts arrive by the same queue; the turn runs in its
+// own goroutine and hands each step to the owner, which stores, then publishes,
+// then acknowledges. The owner never waits for a model, a tool or a person.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Config is everything a session is made of.
+type Config struct {
+	Ref   transcript.Ref
+	Log   transcript.Log // open, its lease held; the session closes it
+	Tree  *Tree
+	Agent event.Agent // who its events are about
+	// Caller travels in the context of every turn.
+	Caller tool.Caller
+	// Line fills in what every transcript line of this session says beside the
+	// message: working folder, version, branch, team, agent.
+	Line func() transcript.Entry
+
+	Model     provider.Model
+	ModelName string
+	System    []string
+	Tools     *tool.Set
+	MaxTokens int
+	Thinking  int
+	MaxRounds int // per turn; 0: no limit
+
+	Policy      permission.Policy
+	Asks        ask.Store
+	AskDeadline time.Duration // 0: questions wait for ever
+
+	Sources []Source
+	// Begins, when set, is called by the owner when a turn begins. It must not
+	// block.
+	Begins func()
+	// Idle, when set, is called each time the session has become idle, with the
+	// turn that just ended, and again with nil on each signal of Wake while it
+	// stays idle. It may return input that it found (a claimed task), or
+	// [ErrLeave] to end the session. It runs on its own goroutine and may block.
+	Idle func(ctx context.Context, last *event.Outcome) (*Input, error)
+	Wake <-chan struct{}
+	// Receipts of entries that stand in the transcript are told here once at
+	// opening, before any source is asked.
+	Recall func(receipts []string)
+}
+
+// Errors of a session.
+var (
+	// ErrClosed says that the session has ended.
+	ErrClosed = errors.New("the session is closed")
+	// ErrInterrupt is the cause of a turn that a person interrupted.
+	ErrInterrupt = errors.New("interrupted by user")
+	// ErrLeave is what [Config.Idle] returns when the session shall end.
+	ErrLeave = errors.New("the agent leaves")
+)
+
+// Session is the handle that front ends hold. Its methods may be called from
+// any goroutine.
+type Session struct {
+	ref    transcript.Ref
+	tree   *Tree
+	agent  event.Agent
+	queue  chan any
+	gone   chan struct{} // closed when the owner has ended
+	end    context.CancelCauseFunc
+	state  atomic.Pointer[State]
+	failed error // of giving the transcript back, valid after gone
+	pumps  sync.WaitGroup
+}
+
+// State is a snapshot of what a session does.
+type State struct {
+	Busy  bool   // a turn runs, or input waits, or something is being settled
+	Epoch uint64 // grows with every change
+	Mode  permission.Mode
+	Model string
+}
+
+// Open starts the owner of a session whose transcript is already open. It loads
+// what is kept, gives every stored call without a result one that says so, and
+// returns; the session lives until Close, whatever becomes of ctx.
+func Open(ctx context.Context, cfg Config) (*Session, error) {
+	s := &Session{
+		ref: cfg.Ref, tree: cfg.Tree, agent: cfg.Agent,
+		queue: make(chan any), gone: make(chan struct{}),
+	}
+	o := newOwner(s, cfg)
+	if err := o.load(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open session %s: %w", cfg.Ref, err), cfg.Log.Close())
+	}
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	s.end = end
+	o.publishState()
+	go o.run(life)
+	return s, nil
+}
+
+// Ref names the session's transcript.
+func (s *Session) Ref() transcript.Ref { return s.ref }
+
+// Send queues input. It returns when the owner has it; [Input.Kept] tells when
+// it is in the transcript. A busy session takes it in between two rounds.
+func (s *Session) Send(ctx context.Context, in Input) error { return s.put(ctx, in) }
+
+// Prompt queues text and returns when it is in the transcript.
+func (s *Session) Prompt(ctx context.Context, text string) error {
+	kept := make(chan error, 1)
+	in := Text(Prompt, text)
+	in.Kept = func(_ context.Context, err error) { kept <- err }
+	if err := s.put(ctx, in); err != nil {
+		return err
+	}
+	select {
+	case err := <-kept:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Interrupt ends the running turn with this cause; what it did so far is kept.
+// Without a turn it does nothing. It returns when the owner knows, not when the
+// turn has ended.
+func (s *Session) Interrupt(ctx context.Context, cause error) error {
+	return s.put(ctx, interrupt{cause})
+}
+
+// Answer answers a pending question of this session or of one it started. It
+// returns when the answer is kept.
+func (s *Session) Answer(ctx context.Context, id string, answer ask.Answer) error {
+	return s.tree.Answer(ctx, id, answer)
+}
+
+func (s *Session) answer(ctx context.Context, id string, answer ask.Answer) error {
+	done := make(chan error, 1)
+	if err := s.put(ctx, answering{id, answer, done}); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-s.gone:
+		return ErrClosed
+	}
+}
+
+// SetMode changes the permission mode from the next decision on.
+func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
+	return s.put(ctx, setMode{mode})
+}
+
+// SetModel changes the model from the next turn on.
+func (s *Session) SetModel(ctx context.Context, m provider.Model, name string) error {
+	return s.put(ctx, setModel{m, name})
+}
+
+// Attend says that questions can be answered until leave is called.
+func (s *Session) Attend() (leave func()) { return s.tree.Attend() }
+
+// Events are the events of the whole tree after this sequence number; see
+// [event.Stream.Subscribe].
+func (s *Session) Events(ctx context.Context, after uint64) iter.Seq[event.Event] {
+	return s.tree.Stream.Subscribe(ctx, after)
+}
+
+// State is what the session does at this moment.
+func (s *Session) State() State { return *s.state.Load() }
+
+// Done is closed when the session has ended, by Close or by leaving.
+func (s *Session) Done() <-chan struct{} { return s.gone }
+
+// Close interrupts the turn, waits until it has returned and all of it is
+// stored, and gives the transcript back. Input that still waits is refused. It
+// blocks until the session has ended.
+func (s *Session) Close(cause error) error {
+	if cause == nil {
+		cause = ErrClosed
+	}
+	s.end(cause)
+	<-s.gone
+	return s.failed
+}
+
+func (s *Session) put(ctx context.Context, msg any) error {
+	select {
+	case s.queue <- msg:
+		return nil
+	case <-s.gone:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,233 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cadre-dev/cadre/agent"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// turn is the running turn as the owner sees it.
+type turn struct {
+	stop  context.CancelCauseFunc
+	steps chan handed
+	done  chan error
+
+	started   time.Time
+	entries   []transcript.Entry // stored since the turn began, its input first
+	callEntry map[string]string  // tool_use id -> uuid of its entry
+	outcome   event.Outcome
+}
+
+// handed is a step on its way to the owner. The turn waits for the reply.
+type handed struct {
+	step  any // an agent.Step, or takeInput
+	reply chan acknowledgement
+}
+
+type acknowledgement struct {
+	messages []transcript.Message // for takeInput
+	err      error                // the step could not be kept; the turn must end
+}
+
+// takeInput asks for what arrived since the last round.
+type takeInput struct{}
+
+func (o *owner) steps() <-chan handed {
+	if o.turn == nil {
+		return nil
+	}
+	return o.turn.steps
+}
+
+func (o *owner) turnEnd() <-chan error {
+	if o.turn == nil {
+		return nil
+	}
+	return o.turn.done
+}
+
+// startTurn stores all waiting input and starts a turn on it. Input that cannot
+// be kept is refused, and without any there is no turn.
+func (o *owner) startTurn(life context.Context) {
+	t := &turn{
+		steps: make(chan handed), done: make(chan error, 1),
+		started: time.Now(), callEntry: make(map[string]string),
+		outcome: event.Outcome{Usage: make(map[string]transcript.Usage)},
+	}
+	titles := o.pending
+	if err := o.settleDangling(life); err != nil {
+		o.publish(event.Noticed{Level: "error", Text: err.Error()})
+		for _, in := range o.pending {
+			o.tell(in.Kept, err)
+		}
+		o.pending = nil
+		return
+	}
+	messages := o.storePending(life, t)
+	if len(messages) == 0 {
+		return
+	}
+	ctx, stop := context.WithCancelCause(tool.WithCaller(context.WithoutCancel(life), o.cfg.Caller))
+	t.stop = stop
+	o.turn = t
+	if o.cfg.Begins != nil {
+		o.cfg.Begins()
+	}
+	o.publish(event.TurnStarted{Input: titles[0].Title})
+	request := o.request(messages)
+	go t.run(ctx, agent.Turn{
+		Model: o.cfg.Model, Request: request, Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
+		Permit: o.permitFunc(), Input: t.takeInput,
+	})
+}
+
+func (o *owner) request(input []transcript.Message) provider.Request {
+	messages := slices.Clip(o.conversation)
+	for _, m := range input {
+		messages = transcript.Join(messages, m)
+	}
+	return provider.Request{
+		Model: o.cfg.ModelName, System: o.cfg.System, Tools: o.offered, Messages: messages,
+		MaxTokens: o.cfg.MaxTokens, Thinking: o.cfg.Thinking,
+		Agent: provider.Agent{
+			Name: o.cfg.Caller.AgentName, Team: o.cfg.Caller.Team,
+			Session: o.cfg.Caller.SessionID, ID: o.cfg.Caller.AgentID,
+		},
+	}
+}
+
+// run is the turn's goroutine: it ranges over the loop and hands each step to
+// the owner. The owner takes steps until run has returned, so nothing here
+// waits on the context.
+func (t *turn) run(ctx context.Context, spec agent.Turn) {
+	var ended error
+	for step, err := range agent.Run(ctx, spec) {
+		if err == nil {
+			err = t.hand(step).err
+		}
+		if err != nil {
+			ended = err
+			break
+		}
+	}
+	t.stop(nil)
+	t.done <- ended
+}
+
+func (t *turn) hand(step any) acknowledgement {
+	h := handed{step, make(chan acknowledgement, 1)}
+	t.steps <- h
+	return <-h.reply
+}
+
+func (t *turn) takeInput(context.Context) ([]transcript.Message, error) {
+	ack := t.hand(takeInput{})
+	return ack.messages, ack.err
+}
+
+// takeStep stores a step, publishes it, and lets the turn go on.
+func (o *owner) takeStep(life context.Context, h handed) {
+	var ack acknowledgement
+	switch step := h.step.(type) {
+	case agent.Delta:
+		o.publishDelta(step.Event)
+	case agent.Reply:
+		ack.err = o.storeReply(life, o.turn, step)
+	case agent.Started:
+		o.publish(event.ToolStarted{Call: step.Call.ID, Tool: o.toolName(step.Call.Name), Input: step.Call.Input})
+	case agent.Result:
+		ack.err = o.storeResult(life, o.turn, step)
+	case agent.Note:
+		ack.err = o.store(life, o.turn, o.entry(transcript.KindUser, step.Message))
+	case takeInput:
+		if o.closing == nil {
+			ack.messages = o.storePending(life, o.turn)
+		}
+	}
+	h.reply <- ack
+}
+
+func (o *owner) toolName(name string) string {
+	if t, ok := o.cfg.Tools.Lookup(name); ok {
+		return t.Spec().Name
+	}
+	return name
+}
+
+func (o *owner) publishDelta(ev provider.Event) {
+	switch ev := ev.(type) {
+	case provider.TextDelta:
+		o.publish(event.TextDelta{Text: ev.Text})
+	case provider.ThinkingDelta:
+		o.publish(event.TextDelta{Text: ev.Text, Thinking: true})
+	case provider.Retrying:
+		o.publish(event.Retrying{
+			Attempt: ev.Attempt, Max: ev.Max, Wait: ev.Wait, Status: ev.Err.Status, Reason: ev.Err.Message,
+		})
+	}
+}
+
+// endTurn settles a turn that has returned.
+func (o *owner) endTurn(life context.Context, err error) {
+	t := o.turn
+	o.turn = nil
+	o.dropAsks(life, "the turn has ended")
+	out := &t.outcome
+	out.Took = time.Since(t.started)
+	out.Reason = reasonOf(err)
+	switch out.Reason {
+	case event.Interrupted:
+		out.Err = err.Error()
+		o.storeInterruption(life, t)
+	case event.Failed:
+		out.Err = err.Error()
+		var failed *provider.Error
+		if errors.As(err, &failed) {
+			out.Class, out.Status = string(failed.Class), failed.Status
+			out.Err = failed.Message
+		}
+	}
+	for _, m := range transcript.Conversation(t.entries) {
+		o.conversation = transcript.Join(o.conversation, m)
+	}
+	o.dangling = append(o.dangling, transcript.Dangling(t.entries)...)
+	o.lastEnd = out
+	o.publish(event.TurnEnded{Outcome: *out})
+	if o.closing == nil && len(o.pending) == 0 {
+		o.publish(event.Idle{Reason: string(out.Reason)})
+	}
+}
+
+func reasonOf(err error) event.Reason {
+	switch {
+	case err == nil:
+		return event.Done
+	case errors.Is(err, agent.ErrMaxRounds):
+		return event.MaxRounds
+	case errors.Is(err, ErrInterrupt), errors.Is(err, ErrClosed), errors.Is(err, ErrLeave), errors.Is(err, context.Canceled):
+		return event.Interrupted
+	}
+	return event.Failed
+}
+
+// storeInterruption keeps the words that tell the model, later, that it was
+// interrupted.
+func (o *owner) storeInterruption(life context.Context, t *turn) {
+	text := transcript.Interrupted
+	if n := len(t.entries); n > 0 {
+		last := t.entries[n-1].Message.Content
+		if len(last) > 0 && last[len(last)-1].Type == transcript.ToolResult {
+			text = transcript.InterruptedForTool
+		}
+	}
+	if err := o.store(life, t, o.entry(transcript.KindUser, transcript.UserText(text))); err != nil {
+		o.publish(event.Noticed{Level: "error", Text: err.Error()})
+	}
+}
