@@ -33,12 +33,24 @@ type ID string
 
 // Identify sets the ID of each message of a whole inbox, in file order.
 func Identify(inbox []Message) {
-	seen := make(map[ID]int, len(inbox))
+	var ids Identities
 	for i := range inbox {
-		d := digest(inbox[i])
-		seen[d]++
-		inbox[i].ID = d + ID("-"+strconv.Itoa(seen[d]))
+		inbox[i].ID = ids.Next(inbox[i])
 	}
+}
+
+// Identities gives IDs to the messages of one inbox one by one, in file order.
+// The zero value is that of an empty inbox.
+type Identities struct{ seen map[ID]int }
+
+// Next returns the ID of the next message.
+func (s *Identities) Next(m Message) ID {
+	if s.seen == nil {
+		s.seen = make(map[ID]int)
+	}
+	d := digest(m)
+	s.seen[d]++
+	return d + ID("-"+strconv.Itoa(s.seen[d]))
 }
 
 func digest(m Message) ID {

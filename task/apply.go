@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Apply works out what a change to the task with this id does to the list. It
@@ -28,6 +29,12 @@ func Apply(list []Task, id string, c Change) (Outcome, []Task, error) {
 	if err := CheckEdges(list, id, c.AddBlocks, c.AddBlockedBy); err != nil {
 		return Outcome{}, nil, err
 	}
+	if c.Take != "" {
+		if err := checkTake(list, before, c.Take); err != nil {
+			return Outcome{}, nil, err
+		}
+		c.Owner = &c.Take
+	}
 	after, fields := applyFields(before, c)
 	others := make(map[string]*Task)
 	if addEdges(&after.Blocks, c.AddBlocks) {
@@ -49,6 +56,17 @@ func Apply(list []Task, id string, c Change) (Outcome, []Task, error) {
 		}
 	}
 	return Outcome{before, after, fields}, changed, nil
+}
+
+// checkTake reports why owner may not begin t.
+func checkTake(list []Task, t Task, owner string) error {
+	if t.Owner != "" && t.Owner != owner {
+		return fmt.Errorf("task #%s belongs to %s: %w", t.ID, t.Owner, ErrTaken)
+	}
+	if open := Blockers(list, t); t.Status == Pending && len(open) > 0 {
+		return fmt.Errorf("task #%s waits for #%s: %w", t.ID, strings.Join(open, ", #"), ErrBlocked)
+	}
+	return nil
 }
 
 func applyFields(t Task, c Change) (Task, []string) {

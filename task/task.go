@@ -55,6 +55,7 @@ type Change struct {
 	Description  *string
 	ActiveForm   *string
 	Owner        *string // "" makes it nobody's
+	Take         string  // who takes it: [ErrTaken] when another has it, [ErrBlocked] when it is pending and held back
 	Status       *Status // Deleted removes the task and its id from all others
 	AddBlocks    []string
 	AddBlockedBy []string

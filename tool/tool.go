@@ -77,6 +77,7 @@ type Access struct {
 	Read    []string // files or folders
 	Write   []string
 	Command string // a shell command line
+	Dir     string // the folder that Command starts in, resolved
 	Ask     bool   // the call is itself a question to the person (AskUserQuestion)
 }
 

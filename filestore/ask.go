@@ -1,0 +1,142 @@
+package filestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// asks implements [ask.Store]: lines in a side file of the session, replayed at
+// the first call.
+type asks struct {
+	*Store
+	ref   transcript.Ref
+	lines *journal           // nil until the first call
+	order []string           // ids, oldest first
+	open  map[string]ask.Ask // not answered yet
+	known map[string]bool    // every id ever put
+}
+
+// askLine is one line: an ask, or the answer to one.
+type askLine struct {
+	Ask    *ask.Ask    `json:"ask,omitempty"`
+	ID     string      `json:"id,omitempty"`
+	Answer *ask.Answer `json:"answer,omitempty"`
+}
+
+func (a *asks) Put(ctx context.Context, question ask.Ask) error {
+	if err := a.record(ctx, askLine{Ask: &question}); err != nil {
+		return fmt.Errorf("keep question %s of session %s: %w", question.ID, a.ref, err)
+	}
+	return nil
+}
+
+func (a *asks) Resolve(ctx context.Context, id string, answer ask.Answer) error {
+	if err := a.record(ctx, askLine{ID: id, Answer: &answer}); err != nil {
+		return fmt.Errorf("answer question %s of session %s: %w", id, a.ref, err)
+	}
+	return nil
+}
+
+func (a *asks) Pending(ctx context.Context) ([]ask.Ask, error) {
+	if err := a.load(ctx); err != nil {
+		return nil, fmt.Errorf("read questions of session %s: %w", a.ref, err)
+	}
+	var pending []ask.Ask
+	for _, id := range a.order {
+		if question, ok := a.open[id]; ok {
+			pending = append(pending, question)
+		}
+	}
+	return pending, nil
+}
+
+// record keeps one line and applies it.
+func (a *asks) record(ctx context.Context, line askLine) error {
+	if err := a.load(ctx); err != nil {
+		return err
+	}
+	if err := a.check(line); err != nil {
+		return err
+	}
+	data, err := jsonx.Marshal(line)
+	if err == nil {
+		err = a.lines.append(append(data, '\n'))
+	}
+	// Questions are rare, and nobody closes this store.
+	if closeErr := a.lines.close(); err == nil && closeErr != nil {
+		a.warn(closeErr) // the line stands
+	}
+	if err != nil {
+		return err
+	}
+	a.apply(line)
+	return nil
+}
+
+// check reports why a line may not be written.
+func (a *asks) check(line askLine) error {
+	id := line.id()
+	_, open := a.open[id]
+	switch {
+	case open:
+		return nil
+	case a.known[id]:
+		return ask.ErrAnswered
+	case line.Answer != nil:
+		return ask.ErrUnknown
+	}
+	return nil
+}
+
+func (l askLine) id() string {
+	if l.Ask != nil {
+		return l.Ask.ID
+	}
+	return l.ID
+}
+
+func (a *asks) apply(line askLine) {
+	id := line.id()
+	if line.Ask == nil {
+		delete(a.open, id)
+		return
+	}
+	if !a.known[id] {
+		a.order = append(a.order, id)
+	}
+	a.known[id] = true
+	a.open[id] = *line.Ask
+}
+
+func (a *asks) load(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if a.lines != nil {
+		return nil
+	}
+	if err := checkRef(a.ref); err != nil {
+		return err
+	}
+	path := a.side(a.ref, "asks")
+	a.open, a.known, a.order = make(map[string]ask.Ask), make(map[string]bool), nil
+	err := scanLines(a.fsys, path, 1<<63-1, func(line []byte) error {
+		var l askLine
+		if json.Unmarshal(line, &l) == nil && a.check(l) == nil {
+			a.apply(l)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	a.lines = a.journal(path)
+	return nil
+}

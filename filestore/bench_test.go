@@ -1,0 +1,121 @@
+package filestore_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cadre-dev/cadre/filestore"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// BenchmarkPost is a message from post to read mark: the sender's write, the
+// signal, the reader's list and its mark.
+func BenchmarkPost(b *testing.B) {
+	for _, history := range []int{0, 10, 1_000} {
+		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {
+			s := filestore.New(layout.Root(b.TempDir()))
+			defer func() { _ = s.Close() }()
+			mail := s.Mail()
+			at := mailbox.Address{Team: "t", Agent: "w1"}
+			signal, stop := mail.Watch(at)
+			defer stop()
+			message := mailbox.Message{From: "team-lead", Text: "a message of ordinary length, some sixty characters long", Summary: "s", Timestamp: "2026-11-21T03:18:26.105Z"}
+			deliver := func() {
+				if err := mail.Post(b.Context(), at, message); err != nil {
+					b.Fatal(err)
+				}
+				<-signal
+				unread, err := mail.Unread(b.Context(), at)
+				if err != nil || len(unread) != 1 {
+					b.Fatal(len(unread), err)
+				}
+				if err := mail.MarkRead(b.Context(), at, []mailbox.ID{unread[0].ID}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for range history {
+				deliver()
+			}
+			for b.Loop() {
+				b.StopTimer()
+				if b.N > 0 && history == 0 {
+					if err := s.Teams().Remove(b.Context(), "t"); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				deliver()
+			}
+		})
+	}
+}
+
+// BenchmarkAppend is one entry, kept.
+func BenchmarkAppend(b *testing.B) {
+	s := filestore.New(layout.Root(b.TempDir()))
+	log, err := s.Transcripts().Open(b.Context(), transcript.Ref{Project: "/p", Session: "s"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := transcript.Entry{UUID: "u", Kind: transcript.KindUser, Message: transcript.UserText("a message of ordinary length"), Receipts: []string{"r"}}
+	for b.Loop() {
+		if err := log.Append(b.Context(), e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkOpen is a new session up to its first kept entry.
+func BenchmarkOpen(b *testing.B) {
+	s := filestore.New(layout.Root(b.TempDir()))
+	e := transcript.Entry{UUID: "u", Kind: transcript.KindUser, Message: transcript.UserText("hello")}
+	n := 0
+	for b.Loop() {
+		n++
+		log, err := s.Transcripts().Open(b.Context(), transcript.Ref{Project: "/p", Session: fmt.Sprint("s", n)})
+		if err == nil {
+			err = log.Append(b.Context(), e)
+		}
+		if err == nil {
+			err = log.Close()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkClaim is one claim and its completion.
+func BenchmarkClaim(b *testing.B) {
+	for _, size := range []int{10, 100, 1_000} {
+		b.Run(fmt.Sprintf("tasks=%d", size), func(b *testing.B) {
+			s := filestore.New(layout.Root(b.TempDir()))
+			tasks := s.Tasks()
+			for i := range size {
+				t := task.Task{Subject: fmt.Sprint(i), Status: task.Completed}
+				if i == size/2 {
+					t.Status = task.Pending
+				}
+				if _, err := tasks.Create(b.Context(), "l", t); err != nil {
+					b.Fatal(err)
+				}
+			}
+			pending, nobody := task.Pending, ""
+			for b.Loop() {
+				t, ok, err := tasks.Claim(b.Context(), "l", "w1")
+				if err != nil || !ok {
+					b.Fatal(ok, err)
+				}
+				if _, err := tasks.Update(b.Context(), "l", t.ID, task.Change{Status: &pending, Owner: &nobody}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

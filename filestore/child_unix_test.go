@@ -1,0 +1,118 @@
+//go:build unix
+
+package filestore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/cadre-dev/cadre/filestore"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+)
+
+// childVariable makes the test binary a process that works on a store: a list
+// of fields "root mode argument…".
+const childVariable = "CADRE_TEST_CHILD"
+
+func childEnv(fields ...string) []string {
+	return append(os.Environ(), childVariable+"="+strings.Join(fields, " "))
+}
+
+// runAsChild does a child's work and exits, when a test started us for that. It
+// prints a line for everything that the store acknowledged.
+func runAsChild() {
+	fields := strings.Fields(os.Getenv(childVariable))
+	if len(fields) == 0 {
+		return
+	}
+	ctx, root := context.Background(), layout.Root(fields[0])
+	var err error
+	switch fields[1] {
+	case "repeat":
+		err = repeatAndDie(ctx, root, fields[2], number(fields[3]), fields[4] == "half")
+	case "post":
+		err = postMany(ctx, root, fields[2], number(fields[3]))
+	case "foreign":
+		err = postAsForeign(root, fields[2], number(fields[3]))
+	case "claim":
+		err = claimAll(ctx, root, fields[2], number(fields[3]))
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// repeatAndDie repeats an action until it is killed at the n-th call of the file
+// layer: before the call, or with half of it written. With n = 0 it does it
+// three times and prints the number of calls.
+func repeatAndDie(ctx context.Context, root layout.Root, action string, n int, half bool) error {
+	faulty := &fsx.Faulty{FS: fsx.OS}
+	s := filestore.New(root, filestore.WithFS(faulty))
+	if n > 0 {
+		faulty.Decide = fsx.FailNth(n, fsx.Fault{Short: half, Then: dieNow})
+	}
+	for i := 1; i <= killRounds; i++ {
+		ack, err := killActions[action].act(ctx, s, i)
+		if err != nil {
+			return err
+		}
+		fmt.Println("ack", ack)
+	}
+	fmt.Println("calls", faulty.Calls())
+	return nil
+}
+
+func postMany(ctx context.Context, root layout.Root, from string, n int) error {
+	mail := filestore.New(root).Mail()
+	for i := range n {
+		if err := mail.Post(ctx, faultBox, post(from, strconv.Itoa(i), "", "2026-11-21T03:18:57.981Z", "")); err != nil {
+			return err
+		}
+		fmt.Println("ack", i)
+	}
+	return nil
+}
+
+func claimAll(ctx context.Context, root layout.Root, owner string, total int) error {
+	tasks := filestore.New(root).Tasks()
+	for {
+		t, ok, err := tasks.Claim(ctx, "t", owner)
+		if err != nil {
+			return err
+		}
+		if ok {
+			fmt.Println("ack", t.ID)
+			if err := update(t.ID, completed)(ctx, filestore.New(root)); err != nil {
+				return err
+			}
+			continue
+		}
+		all, err := tasks.List(ctx, "t")
+		if err != nil {
+			return err
+		}
+		done := 0
+		for _, t := range all {
+			if t.Status == *completed.Status {
+				done++
+			}
+		}
+		if done == total {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package filestore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Fork copies the transcript of from, as it is now and whoever holds it, to a
+// new session. The mail that it shows counts as shown there too. An existing
+// transcript of to is an error that wraps [fs.ErrExist].
+func (s *Store) Fork(_ context.Context, from, to transcript.Ref) error {
+	if err := s.fork(from, to); err != nil {
+		return fmt.Errorf("fork session %s to %s: %w", from, to, err)
+	}
+	return nil
+}
+
+func (s *Store) fork(from, to transcript.Ref) error {
+	if err := checkRef(from); err != nil {
+		return err
+	}
+	lines, err := s.relabelled(from, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return transcript.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	receipts, err := s.readReceipts(from)
+	if err != nil {
+		return err
+	}
+	log, err := s.transcripts.open(to)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := log.Close(); closeErr != nil {
+			s.warn(closeErr) // the copy stands
+		}
+	}()
+	if exists, err := s.exists(s.path(to)); err != nil {
+		return err
+	} else if exists {
+		return &fs.PathError{Op: "write", Path: s.path(to), Err: fs.ErrExist}
+	}
+	var copied bytes.Buffer
+	for uuid, r := range receipts {
+		copied.Write(jsonx.MustMarshal(receipt{uuid, r}))
+		copied.WriteByte('\n')
+	}
+	if err := s.writeNew(s.side(to, "receipts"), copied.Bytes()); err != nil {
+		return err
+	}
+	return s.writeNew(s.path(to), lines)
+}
+
+// relabelled returns the whole lines of a transcript with another session's id.
+func (s *Store) relabelled(from, to transcript.Ref) ([]byte, error) {
+	var out bytes.Buffer
+	err := scanLines(s.fsys, s.path(from), 1<<63-1, func(line []byte) error {
+		var doc jsonx.Object
+		if json.Unmarshal(line, &doc) != nil {
+			return nil // torn
+		}
+		if doc.Has("sessionId") {
+			doc.Set("sessionId", to.Session)
+		}
+		copied, err := doc.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		out.Write(copied)
+		out.WriteByte('\n')
+		return nil
+	})
+	return out.Bytes(), err
+}
+
+func (s *Store) writeNew(path string, data []byte) error {
+	if err := fsx.MkdirAll(s.fsys, filepath.Dir(path), layout.DirMode); err != nil {
+		return err
+	}
+	_, err := fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync})
+	return err
+}

@@ -1,0 +1,187 @@
+package filestore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// inboxTx is one change of an inbox, made under its lock.
+type inboxTx struct {
+	*mail
+	path    string
+	lock    *dirlock.Lock
+	damaged damage
+	wrote   bool
+	key     fsx.Key // of the version written
+}
+
+// damage says what a change does with an inbox that stays damaged.
+type damage bool
+
+const (
+	leave damage = false // fails
+	mend  damage = true  // sets the file aside and goes on with what is whole
+)
+
+// change runs step under the lock of an inbox, whose folder it makes if
+// missing. A step that met a program without locks is run again.
+func (m *mail) change(ctx context.Context, path string, damaged damage, step func(*inboxTx) error) error {
+	if err := m.makeFolders(path); err != nil {
+		return err
+	}
+	var tx *inboxTx
+	err := m.locked(ctx, path, func(lock *dirlock.Lock) (err error) {
+		// A killed writer of ours may have left the entry torn that it was
+		// adding; that one was never acknowledged.
+		tx = &inboxTx{mail: m, path: path, lock: lock, damaged: damaged || damage(lock.Recovered())}
+		for range maxUnlocked {
+			if err = step(tx); !errors.Is(err, errMoved) {
+				return err
+			}
+		}
+		return err
+	})
+	if err == nil && tx.wrote {
+		m.hub.wrote(path, tx.key)
+	}
+	return err
+}
+
+func (m *mail) makeFolders(path string) error {
+	inboxes := filepath.Dir(path)
+	if err := fsx.MkdirOwn(m.fsys, filepath.Dir(inboxes), layout.DirMode); err != nil {
+		return err
+	}
+	return fsx.MkdirOwn(m.fsys, inboxes, layout.DirMode)
+}
+
+// add adds an entry to the end of the file.
+func (tx *inboxTx) add(ctx context.Context, doc jsonx.Object) error {
+	if done, err := tx.extend(doc); done || err != nil {
+		return err
+	}
+	v, err := tx.current(ctx)
+	if err != nil {
+		return err
+	}
+	tail, cut, err := tailOf(len(v.content), doc)
+	if err != nil {
+		return err
+	}
+	return tx.save(v, append(v.content[:cut:cut], tail...))
+}
+
+// extend writes the entry over the end of the file, in one write and without
+// reading the rest; done is false when the file does not end as we would end it.
+// A reader that looks in this very moment finds the file torn, and looks again;
+// a kill in this very moment tears only the entry that nobody was told of yet.
+func (tx *inboxTx) extend(doc jsonx.Object) (done bool, err error) {
+	f, err := tx.fsys.OpenFile(tx.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if closeErr := f.Close(); closeErr != nil {
+			tx.warn(closeErr) // what was written stands
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil || info.Size() <= int64(len(lastLines)) || info.Size() > maxInbox {
+		return false, err
+	}
+	end := make([]byte, len(lastLines))
+	if _, err := f.ReadAt(end, info.Size()-int64(len(end))); err != nil || !bytes.Equal(end, lastLines) {
+		return false, err
+	}
+	tail, cut, err := tailOf(int(info.Size()), doc)
+	if err == nil {
+		err = tx.lock.Held()
+	}
+	if err == nil {
+		err = tx.writeTail(f, tail, int64(cut))
+	}
+	if err != nil {
+		return false, err
+	}
+	tx.wrote = true
+	if now, err := f.Stat(); err == nil {
+		tx.key = fsx.KeyOf(now)
+		tx.extended(fsx.KeyOf(info), tail)
+	} // else whoever looks next finds out
+	return true, nil
+}
+
+// writeTail replaces everything from cut on, or nothing.
+func (tx *inboxTx) writeTail(f fsx.File, tail []byte, cut int64) error {
+	_, err := f.WriteAt(tail, cut)
+	if err == nil && tx.sync {
+		err = f.Sync()
+	}
+	if err == nil {
+		return nil
+	}
+	_, undoErr := f.WriteAt(closing, cut)
+	return errors.Join(err, undoErr, f.Truncate(cut+int64(len(closing))))
+}
+
+// extended remembers what we wrote behind the version was, if that is the one
+// that we know.
+func (tx *inboxTx) extended(was fsx.Key, tail []byte) {
+	box := tx.known(tx.path)
+	if box == nil || box.key != was || !box.canonical {
+		return
+	}
+	data := append(bytes.Clone(box.end[:len(box.end)-len(closing)]), tail...)
+	if more, ok := box.growth(data, was.Size()-int64(len(box.end))); ok {
+		tx.grow(tx.path, box, more, data, tx.key)
+	}
+}
+
+// markRead marks messages read.
+func (tx *inboxTx) markRead(ctx context.Context, ids []mailbox.ID) error {
+	if box := tx.known(tx.path); box != nil { // saves reading all of it again
+		if key, err := fsx.KeyAt(tx.fsys, tx.path); err == nil {
+			tx.follow(tx.path, box, key)
+		}
+	}
+	known := tx.known(tx.path)
+	v, err := tx.current(ctx)
+	if err != nil {
+		return err
+	}
+	marked, rest, err := v.inbox.marked(v.content, ids)
+	if err != nil || marked == nil && !v.mended {
+		return err
+	}
+	if marked == nil {
+		marked = v.content
+	}
+	if err := tx.save(v, marked); err != nil {
+		return err
+	}
+	next := &inbox{key: tx.key, canonical: true, end: endOf(marked), unread: rest, ids: v.inbox.ids}
+	tx.replaceKnown(tx.path, known, next)
+	return nil
+}
+
+// save replaces the file.
+func (tx *inboxTx) save(was version, content []byte) error {
+	key, err := tx.replace(tx.path, content, was.inbox.key, tx.lock)
+	if err == nil {
+		tx.wrote, tx.key = true, key
+	}
+	return err
+}

@@ -1,0 +1,351 @@
+//go:build unix
+
+package filestore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/filestore"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// killRounds is how often a child does its action.
+const killRounds = 3
+
+// dieNow is a kill -9 at this very point.
+func dieNow() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// killAction is what a child does again and again until it is killed.
+type killAction struct {
+	setup func(ctx context.Context, s *filestore.Store) error
+	// act does it for the i-th time and returns what the store acknowledged.
+	act func(ctx context.Context, s *filestore.Store, i int) (string, error)
+	// kept lists what is in the store, spelled like what act returns.
+	kept func(ctx context.Context, s *filestore.Store) ([]string, error)
+}
+
+var killActions = map[string]killAction{
+	"post": {
+		setup: nothing,
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			return strconv.Itoa(i), postNumber(ctx, s, i)
+		},
+		kept: keptMail,
+	},
+	"mark": {
+		setup: func(ctx context.Context, s *filestore.Store) error {
+			for i := 1; i <= killRounds; i++ {
+				if err := postNumber(ctx, s, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			unread, err := s.Mail().Unread(ctx, faultBox)
+			if err != nil {
+				return "", err
+			}
+			return strconv.Itoa(i), s.Mail().MarkRead(ctx, faultBox, []mailbox.ID{unread[0].ID})
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			all, err := s.Mail().All(ctx, faultBox)
+			var read []string
+			for i, m := range all {
+				if m.Read {
+					read = append(read, strconv.Itoa(i+1))
+				}
+			}
+			if err == nil && len(all) != killRounds {
+				err = fmt.Errorf("%d messages are left", len(all))
+			}
+			return read, errors.Join(err, postNumber(ctx, s, 9))
+		},
+	},
+	"create": {
+		setup: makeTasks,
+		act: func(ctx context.Context, s *filestore.Store, _ int) (string, error) {
+			t, err := s.Tasks().Create(ctx, "t", task.Task{Subject: "new", BlockedBy: []string{"1"}, Blocks: []string{"3"}})
+			return t.ID, err
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			all, err := s.Tasks().List(ctx, "t")
+			var ids []string
+			for _, t := range all {
+				if t.Subject == "new" && slices.Contains(t.BlockedBy, "1") {
+					ids = append(ids, t.ID)
+				}
+			}
+			return ids, err
+		},
+	},
+	"claim": {
+		setup: makeFreeTasks,
+		act: func(ctx context.Context, s *filestore.Store, _ int) (string, error) {
+			t, ok, err := s.Tasks().Claim(ctx, "t", "w9")
+			if err == nil && !ok {
+				err = errors.New("nothing to claim")
+			}
+			return t.ID, err
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			all, err := s.Tasks().List(ctx, "t")
+			var ids []string
+			for _, t := range all {
+				if t.Owner == "w9" {
+					ids = append(ids, t.ID)
+				}
+			}
+			if err == nil && len(all) != killRounds {
+				err = fmt.Errorf("%d tasks are left", len(all))
+			}
+			return ids, err
+		},
+	},
+	"update": {
+		setup: makeFreeTasks,
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			change := task.Change{Subject: ptr("done")}
+			if i < killRounds {
+				change.AddBlocks = []string{strconv.Itoa(i + 1)}
+			}
+			return strconv.Itoa(i), update(strconv.Itoa(i), change)(ctx, s)
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			all, err := s.Tasks().List(ctx, "t")
+			var ids []string
+			for _, t := range all {
+				if t.Subject == "done" {
+					ids = append(ids, t.ID)
+				}
+			}
+			if err == nil && len(all) != killRounds {
+				err = fmt.Errorf("%d tasks are left", len(all))
+			}
+			return ids, err
+		},
+	},
+	"delete": {
+		setup: makeFreeTasks,
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			return strconv.Itoa(i), update(strconv.Itoa(i), task.Change{Status: ptr(task.Deleted)})(ctx, s)
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			var ids []string
+			for i := 1; i <= killRounds; i++ {
+				if _, err := s.Tasks().Get(ctx, "t", strconv.Itoa(i)); errors.Is(err, task.ErrNotFound) {
+					ids = append(ids, strconv.Itoa(i))
+				} else if err != nil {
+					return nil, err
+				}
+			}
+			t, err := s.Tasks().Create(ctx, "t", task.Task{Subject: "later"})
+			if err == nil && t.ID != strconv.Itoa(killRounds+1) {
+				err = fmt.Errorf("the next task is #%s", t.ID)
+			}
+			return ids, err
+		},
+	},
+	"member": {
+		setup: makeTeam,
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			name := fmt.Sprint("w", i)
+			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
+				c.Members = append(c.Members, alphaMate(name, "haiku", "p", "blue", 1))
+				return nil
+			})
+			return name, err
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			c, err := s.Teams().Load(ctx, "t")
+			var names []string
+			for _, m := range c.Teammates() {
+				if m.Name != "team-lead" {
+					names = append(names, m.Name)
+				}
+			}
+			return names, err
+		},
+	},
+	"append": {
+		setup: nothing,
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			return faultEntry(i).UUID, appendEntries(i, i)(ctx, s)
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			// The next owner gets the lease at once, and appends on a fresh line.
+			if err := appendEntries(9, 9)(ctx, s); err != nil {
+				return nil, err
+			}
+			entries, err := s.Transcripts().Read(ctx, faultRef)
+			var uuids []string
+			for _, e := range entries {
+				uuids = append(uuids, e.UUID)
+				if len(e.Receipts) != 1 {
+					err = fmt.Errorf("receipts %v of %s", e.Receipts, e.UUID)
+				}
+			}
+			if err == nil && (len(uuids) == 0 || uuids[len(uuids)-1] != "u9") {
+				err = fmt.Errorf("the last entry is not the last: %v", uuids)
+			}
+			return uuids[:len(uuids)-1], err
+		},
+	},
+	"ask": {
+		setup: nothing,
+		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
+			id := fmt.Sprint("q", i)
+			return id, s.Asks(faultRef).Put(ctx, ask.Ask{ID: id, Question: "?"})
+		},
+		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
+			pending, err := s.Asks(faultRef).Pending(ctx)
+			var ids []string
+			for _, a := range pending {
+				ids = append(ids, a.ID)
+			}
+			return ids, err
+		},
+	},
+}
+
+func makeFreeTasks(ctx context.Context, s *filestore.Store) error {
+	for range killRounds {
+		if _, err := s.Tasks().Create(ctx, "t", task.Task{Subject: "free"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keptMail(ctx context.Context, s *filestore.Store) ([]string, error) {
+	// A reader mends what is torn, and one more post neither waits nor is in
+	// the way.
+	if err := readMail(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := s.Mail().Post(ctx, faultBox, post("w3", "later", "", "2026-11-21T03:18:59.000Z", "")); err != nil {
+		return nil, err
+	}
+	all, err := s.Mail().Unread(ctx, faultBox)
+	var numbers []string
+	for _, m := range all {
+		if n, ok := strings.CutPrefix(m.Text, "message "); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, err
+}
+
+// A process may be killed at any point: what was acknowledged is there, once;
+// whoever comes next does not wait.
+func TestKilledAtEveryPoint(t *testing.T) {
+	for name, action := range killActions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := childCalls(t, name, action)
+			points := rand.Perm(calls)
+			if !testAll {
+				points = points[:min(5, calls)]
+			}
+			for _, n := range points {
+				for _, half := range []string{"before", "half"} {
+					killOnce(t, name, action, n+1, half)
+				}
+			}
+		})
+	}
+}
+
+// childCalls is the number of calls when nobody is killed.
+func childCalls(t *testing.T, name string, action killAction) int {
+	root := layout.Root(t.TempDir())
+	check(t, action.setup(t.Context(), open(t, root)))
+	acks := runChild(t, childEnv(string(root), "repeat", name, "0", "-"))
+	last := acks[len(acks)-1]
+	if len(acks) != killRounds+1 || !strings.HasPrefix(last, "calls ") {
+		t.Fatalf("child said %q", acks)
+	}
+	return number(strings.TrimPrefix(last, "calls "))
+}
+
+func killOnce(t *testing.T, name string, action killAction, n int, half string) {
+	t.Helper()
+	where := fmt.Sprintf("killed at call %d (%s)", n, half)
+	root := layout.Root(t.TempDir())
+	check(t, action.setup(t.Context(), open(t, root)))
+	lines := runChild(t, childEnv(string(root), "repeat", name, strconv.Itoa(n), half))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	kept, err := action.kept(ctx, open(t, root))
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return
+	}
+	for _, line := range lines {
+		acked, ok := strings.CutPrefix(line, "ack ")
+		if ok && !slices.Contains(kept, acked) {
+			t.Errorf("%s: %s was acknowledged and is lost; kept %v", where, acked, kept)
+		}
+	}
+	if unique := slices.Compact(slices.Sorted(slices.Values(kept))); len(unique) != len(kept) {
+		t.Errorf("%s: something is there twice: %v", where, kept)
+	}
+	if len(kept) > len(lines)+1 {
+		t.Errorf("%s: %v is there, acknowledged were %q", where, kept, lines)
+	}
+	noLeftovers(t, root, where)
+}
+
+// runChild runs the test binary as a child and returns what it printed. It may
+// die by a kill, not by anything else.
+func runChild(t *testing.T, env []string) []string {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = env
+	var failure strings.Builder
+	child.Stderr = &failure
+	out, err := child.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		err = nil
+	}
+	if err != nil {
+		t.Errorf("child: %v: %s", err, failure.String())
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// noLeftovers checks that the next writer cleaned up, where there was one.
+func noLeftovers(t *testing.T, root layout.Root, where string) {
+	t.Helper()
+	for _, dir := range []string{filepath.Dir(root.Inbox("t", "w1"))} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".tmp") || strings.HasSuffix(e.Name(), ".lock") {
+				t.Errorf("%s: %s is left behind", where, e.Name())
+			}
+		}
+	}
+}

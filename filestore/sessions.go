@@ -1,0 +1,112 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// What a listing reads of each transcript, and shows of its first prompt.
+const (
+	headBytes     = 1 << 20
+	firstAskRunes = 100
+)
+
+func (ts *transcripts) List(ctx context.Context, project string) ([]transcript.Info, error) {
+	infos, err := ts.list(ctx, project)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	slices.SortStableFunc(infos, func(a, b transcript.Info) int { return b.Updated.Compare(a.Updated) })
+	return infos, nil
+}
+
+func (ts *transcripts) list(ctx context.Context, project string) ([]transcript.Info, error) {
+	if project != "" {
+		return ts.listFolder(ctx, ts.root.Project(project), project)
+	}
+	folders, err := ts.fsys.ReadDir(ts.root.ProjectsDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []transcript.Info
+	for _, f := range folders {
+		infos, err := ts.listFolder(ctx, filepath.Join(ts.root.ProjectsDir(), f.Name()), "")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, infos...)
+	}
+	return all, nil
+}
+
+// listFolder lists the sessions of one project folder. Without the project it
+// is what the transcripts say.
+func (ts *transcripts) listFolder(ctx context.Context, folder, project string) ([]transcript.Info, error) {
+	files, err := ts.fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var infos []transcript.Info
+	for _, f := range files {
+		session, ok := strings.CutSuffix(f.Name(), ".jsonl")
+		if !ok || !validID(session) || !f.Type().IsRegular() {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		info, err := ts.describe(filepath.Join(folder, f.Name()), transcript.Ref{Project: project, Session: session})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+func (ts *transcripts) describe(path string, ref transcript.Ref) (transcript.Info, error) {
+	stat, err := ts.fsys.Lstat(path)
+	if err != nil {
+		return transcript.Info{}, err
+	}
+	info := transcript.Info{Ref: ref, Updated: stat.ModTime(), Size: stat.Size()}
+	err = scanLines(ts.fsys, path, headBytes, func(line []byte) error {
+		var e transcript.Entry
+		if e.UnmarshalJSON(line) != nil {
+			return nil
+		}
+		if info.Ref.Project == "" {
+			info.Ref.Project = e.Cwd
+		}
+		if e.Kind == transcript.KindUser && !e.Sidechain {
+			info.FirstAsk = shorten(transcript.JoinText(e.Message.Content))
+		}
+		if info.FirstAsk != "" && info.Ref.Project != "" {
+			return errStop
+		}
+		return nil
+	})
+	return info, err
+}
+
+// shorten makes a prompt one short line.
+func shorten(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= firstAskRunes {
+		return string(runes)
+	}
+	return string(runes[:firstAskRunes]) + "…"
+}

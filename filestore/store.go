@@ -1,0 +1,139 @@
+// Package filestore keeps transcripts, mail, task lists, rosters and asks as
+// files, in the layout and the exact formats that Claude Code uses (facts:
+// claude-code §2, §3, §5, §11), so that both may work on the same files at the
+// same time. What other programs wrote and we do not know stays where it is.
+//
+// Every change of a shared file is made under the lock that the others honour
+// (internal/dirlock) and takes effect by one rename; a transcript grows by one
+// write per append. A process may be killed at any point.
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// defaultPoll is how late a change by another process is noticed where the
+// system does not tell.
+const defaultPoll = 500 * time.Millisecond
+
+// Store keeps the state under one root. Its stores share caches and one
+// watcher, so a process opens one Store per root.
+type Store struct {
+	root layout.Root
+	fsys fsx.FS
+	sync bool
+	poll time.Duration
+	warn func(error)
+
+	hub         *hub
+	transcripts *transcripts
+	mail        *mail
+	tasks       *tasks
+	teams       *teams
+}
+
+// Option sets what is not the default.
+type Option func(*Store)
+
+// WithFS keeps the state through another file layer; for tests.
+func WithFS(fsys fsx.FS) Option { return func(s *Store) { s.fsys = fsys } }
+
+// WithSync makes what is acknowledged survive a loss of power too, not only the
+// kill of a process. Each write then waits for the disk.
+func WithSync(sync bool) Option { return func(s *Store) { s.sync = sync } }
+
+// WithPoll sets after which time at the latest a watch notices what another
+// process wrote.
+func WithPoll(interval time.Duration) Option { return func(s *Store) { s.poll = interval } }
+
+// WithWarn tells a person what was found broken and was worked around: lines
+// that were skipped, a file that was set aside. warn is called from any
+// goroutine and must not block.
+func WithWarn(warn func(error)) Option { return func(s *Store) { s.warn = warn } }
+
+// New makes a store of the state under root. Nothing is read or made before it
+// is needed.
+func New(root layout.Root, options ...Option) *Store {
+	s := &Store{root: root, fsys: fsx.OS, poll: defaultPoll, warn: func(error) {}}
+	for _, set := range options {
+		set(s)
+	}
+	s.hub = newHub(s.fsys, s.poll)
+	s.transcripts = &transcripts{s}
+	s.mail = &mail{Store: s}
+	s.tasks = &tasks{Store: s}
+	s.teams = &teams{s}
+	return s
+}
+
+// Transcripts keeps the transcripts.
+func (s *Store) Transcripts() transcript.Store { return s.transcripts }
+
+// Mail keeps the inboxes.
+func (s *Store) Mail() mailbox.Store { return s.mail }
+
+// Tasks keeps the task lists.
+func (s *Store) Tasks() task.Store { return s.tasks }
+
+// Teams keeps the rosters.
+func (s *Store) Teams() team.Store { return s.teams }
+
+// Asks keeps the asks of one session, whose transcript the caller has open.
+func (s *Store) Asks(ref transcript.Ref) ask.Store { return &asks{Store: s, ref: ref} }
+
+// Close ends all watches and waits until nothing of the store runs any more.
+func (s *Store) Close() error {
+	s.hub.close()
+	return nil
+}
+
+// locked calls change while it holds the lock of target, whose folder exists.
+func (s *Store) locked(ctx context.Context, target string, change func(*dirlock.Lock) error) error {
+	lock, err := dirlock.Acquire(ctx, s.fsys, target)
+	if err != nil {
+		return err
+	}
+	if lock.Recovered() {
+		if err := fsx.SweepTemps(s.fsys, target); err != nil {
+			s.warn(fmt.Errorf("clean up after a killed writer: %w", err))
+		}
+	}
+	err = change(lock)
+	if unlockErr := lock.Unlock(); unlockErr != nil {
+		// What was changed stands; whoever comes next takes the lock over.
+		s.warn(unlockErr)
+	}
+	return err
+}
+
+// errMoved says that a program that takes no locks wrote to a file between our
+// reading and our writing.
+var errMoved = errors.New("file was changed by a program that took no lock")
+
+// replace writes a shared file under its lock, if it is still the version was.
+func (s *Store) replace(path string, data []byte, was fsx.Key, lock *dirlock.Lock) (fsx.Key, error) {
+	ready := func() error {
+		if err := lock.Held(); err != nil {
+			return err
+		}
+		now, err := fsx.KeyAt(s.fsys, path)
+		if err == nil && now != was {
+			err = fmt.Errorf("write %s: %w", path, errMoved)
+		}
+		return err
+	}
+	info, err := fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync, Ready: ready})
+	return fsx.KeyOf(info), err
+}

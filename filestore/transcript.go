@@ -1,0 +1,234 @@
+package filestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/lease"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// transcripts implements [transcript.Store]: a JSONL file per session (facts:
+// claude-code §11), with a lease and receipts in our side folder.
+type transcripts struct{ *Store }
+
+func (ts *transcripts) Open(_ context.Context, ref transcript.Ref) (transcript.Log, error) {
+	l, err := ts.open(ref)
+	if err != nil {
+		return nil, fmt.Errorf("open transcript %s: %w", ref, err)
+	}
+	return l, nil
+}
+
+func (ts *transcripts) open(ref transcript.Ref) (*log, error) {
+	if err := checkRef(ref); err != nil {
+		return nil, err
+	}
+	held, err := ts.acquire(ref)
+	if err != nil {
+		return nil, err
+	}
+	return &log{
+		Store: ts.Store, ref: ref, lease: held,
+		lines:    ts.journal(ts.path(ref)),
+		receipts: ts.journal(ts.side(ref, "receipts")),
+	}, nil
+}
+
+func (ts *transcripts) acquire(ref transcript.Ref) (*lease.Lease, error) {
+	path := ts.side(ref, "lease")
+	held, err := lease.Acquire(ts.fsys, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err != nil {
+			return nil, err
+		}
+		held, err = lease.Acquire(ts.fsys, path)
+	}
+	var other *lease.HeldError
+	if errors.As(err, &other) {
+		h := other.Holder
+		err = &transcript.HeldError{Ref: ref, PID: h.PID, Host: h.Host, Since: h.Since}
+	}
+	return held, err
+}
+
+func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) ([]transcript.Entry, error) {
+	err := checkRef(ref)
+	var entries []transcript.Entry
+	if err == nil {
+		entries, err = ts.read(ref, 1<<63-1)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = transcript.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read transcript %s: %w", ref, err)
+	}
+	return entries, nil
+}
+
+// read loads the entries in the first limit bytes, with their receipts.
+func (s *Store) read(ref transcript.Ref, limit int64) ([]transcript.Entry, error) {
+	receipts, err := s.readReceipts(ref)
+	if err != nil {
+		return nil, err
+	}
+	var entries []transcript.Entry
+	skipped := 0
+	err = scanLines(s.fsys, s.path(ref), limit, func(line []byte) error {
+		var e transcript.Entry
+		if e.UnmarshalJSON(line) != nil {
+			skipped++
+			return nil
+		}
+		if e.Kind == transcript.KindUser || e.Kind == transcript.KindAssistant {
+			e.Receipts = receipts[e.UUID]
+			entries = append(entries, e)
+		}
+		return nil
+	})
+	if err == nil && skipped > 0 {
+		s.warn(fmt.Errorf("%s: %d torn or damaged lines were skipped", s.path(ref), skipped))
+	}
+	return entries, err
+}
+
+// receipt is a line of the receipts file. It counts only if its entry stands in
+// the transcript, since it is written first.
+type receipt struct {
+	UUID     string   `json:"uuid"`
+	Receipts []string `json:"receipts"`
+}
+
+func (s *Store) readReceipts(ref transcript.Ref) (map[string][]string, error) {
+	receipts := make(map[string][]string)
+	err := scanLines(s.fsys, s.side(ref, "receipts"), 1<<63-1, func(line []byte) error {
+		var r receipt
+		if json.Unmarshal(line, &r) == nil {
+			receipts[r.UUID] = r.Receipts
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return receipts, err
+}
+
+func (ts *transcripts) Remove(_ context.Context, ref transcript.Ref) error {
+	if err := ts.remove(ref); err != nil {
+		return fmt.Errorf("remove session %s: %w", ref, err)
+	}
+	return nil
+}
+
+func (ts *transcripts) remove(ref transcript.Ref) error {
+	if err := checkRef(ref); err != nil {
+		return err
+	}
+	if ref.Agent != "" {
+		return errors.New("only a main session can be removed")
+	}
+	folder := ts.sessionFolder(ref)
+	file, err := ts.exists(ts.path(ref))
+	if err == nil && !file {
+		var beside bool
+		if beside, err = ts.exists(folder); err == nil && !beside {
+			err = transcript.ErrNotFound
+		}
+	}
+	if err != nil {
+		return err
+	}
+	leases, err := ts.acquireAll(ref)
+	if err == nil {
+		err = ts.removeFiles(ref)
+	}
+	// The leases lie in the folder, so they go last.
+	for _, held := range leases {
+		err = errors.Join(err, held.Release())
+	}
+	if err != nil {
+		return err
+	}
+	return fsx.RemoveAll(ts.fsys, folder)
+}
+
+// acquireAll takes the leases of a session and of all its agents.
+func (ts *transcripts) acquireAll(ref transcript.Ref) ([]*lease.Lease, error) {
+	held, err := ts.acquire(ref)
+	if err != nil {
+		return nil, err
+	}
+	leases := []*lease.Lease{held}
+	entries, err := ts.fsys.ReadDir(filepath.Dir(ts.side(ref, "lease")))
+	if err != nil {
+		return leases, err
+	}
+	for _, e := range entries {
+		agent, ok := strings.CutSuffix(strings.TrimPrefix(e.Name(), "agent-"), ".lease")
+		if !ok || !strings.HasPrefix(e.Name(), "agent-") {
+			continue
+		}
+		held, err := ts.acquire(transcript.Ref{Project: ref.Project, Session: ref.Session, Agent: agent})
+		if err != nil {
+			return leases, err
+		}
+		leases = append(leases, held)
+	}
+	return leases, nil
+}
+
+// removeFiles deletes the transcript first: from then on there is no session.
+func (ts *transcripts) removeFiles(ref transcript.Ref) error {
+	if err := fsx.RemoveAll(ts.fsys, ts.path(ref)); err != nil {
+		return err
+	}
+	folder := ts.sessionFolder(ref)
+	entries, err := ts.fsys.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	sides := filepath.Base(filepath.Dir(ts.side(ref, "lease")))
+	for _, e := range entries {
+		if e.Name() == sides {
+			continue
+		}
+		if err := fsx.RemoveAll(ts.fsys, filepath.Join(folder, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) path(ref transcript.Ref) string {
+	return s.root.Transcript(ref.Project, ref.Session, ref.Agent)
+}
+
+func (s *Store) side(ref transcript.Ref, what string) string {
+	return s.root.Side(ref.Project, ref.Session, ref.Agent, what)
+}
+
+// sessionFolder holds everything beside a main session's transcript.
+func (s *Store) sessionFolder(ref transcript.Ref) string {
+	main := transcript.Ref{Project: ref.Project, Session: ref.Session}
+	return filepath.Dir(filepath.Dir(s.side(main, "lease")))
+}
+
+// checkRef refuses names that would leave the project's folder.
+func checkRef(ref transcript.Ref) error {
+	if !validID(ref.Session) {
+		return fmt.Errorf("%q is no session id", ref.Session)
+	}
+	if ref.Agent != "" && !validID(ref.Agent) {
+		return fmt.Errorf("%q is no agent id", ref.Agent)
+	}
+	return nil
+}

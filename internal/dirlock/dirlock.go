@@ -1,0 +1,270 @@
+// Package dirlock takes the lock that other programs honour too: the folder
+// "<target>.lock" (facts: claude-code §8). Such a lock does not die with its
+// owner, so two things stand around it.
+//
+// In front of it our own processes queue: first inside the process, then on a
+// side file "<folder>/.cadre-locks/<name>" that the system locks, and unlocks
+// when its holder dies. Who has the side file knows that no living process of
+// ours has the lock folder.
+//
+// And a lock folder of ours carries a mark from the moment it exists: its mode.
+// So a marked folder, found by who has the side file, belongs to a dead process
+// of ours and is taken over at once; any other is waited for, and removed only
+// when it is stale.
+//
+// Making and removing a folder is the slow part, so who has the side file keeps
+// one spare folder beside the target, and moves it to the lock's name and back.
+package dirlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+)
+
+// Times of the protocol (facts: claude-code §8; reliability-security §3.1).
+const (
+	// Stale is the age from which any program may remove a lock folder.
+	Stale = 10 * time.Second
+	// settle is how long we look at a folder that seems stale before we believe
+	// it, so that one jump of the wall clock robs nobody.
+	settle = 200 * time.Millisecond
+	// folderPause and filePause bound the pause between two tries.
+	folderPause = 40 * time.Millisecond
+	filePause   = 6 * time.Millisecond
+)
+
+// mark is the mode of our lock folders. Nobody else makes an empty folder that
+// its owner cannot write to; anybody may remove it all the same.
+const mark fs.FileMode = 0o500
+
+// Errors of a lock.
+var (
+	// ErrShape says that something that is no folder stands where the lock
+	// folder belongs; nobody will ever take it away.
+	ErrShape = errors.New("not a lock folder; move it away")
+	// ErrLost says that another program took the lock from us: we stood still
+	// for too long. Nothing may be written under it any more.
+	ErrLost = errors.New("lock was taken over by another program")
+)
+
+// Lock is a held lock. It is used by one goroutine, and only until Unlock.
+type Lock struct {
+	fsys      fsx.FS
+	target    string
+	folder    string
+	spare     string  // where the folder lies while nobody holds the lock
+	key       fsx.Key // of the folder as we made it
+	side      *sideFile
+	nested    int // locks ever taken under this one
+	done      func() // gives back what stands in front of the folder
+	recovered bool
+}
+
+// Acquire locks target, which need not exist; its folder must. It waits in line
+// until ctx ends, then returns an error that says who was in the way. The lock
+// is meant to be held for milliseconds.
+func Acquire(ctx context.Context, fsys fsx.FS, target string) (*Lock, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("lock %s: %w", target, context.Cause(ctx))
+	}
+	leave, err := queues.enter(ctx, target)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: another part of this process has it: %w", target, err)
+	}
+	side, err := openSide(ctx, fsys, target)
+	if err != nil {
+		leave()
+		return nil, fmt.Errorf("lock %s: %w", target, err)
+	}
+	l := newLock(fsys, target, side, target)
+	l.done = func() { side.close(); leave() }
+	if err := l.take(ctx); err != nil {
+		l.done()
+		return nil, fmt.Errorf("lock %s: %w", target, err)
+	}
+	return l, nil
+}
+
+// newLock is a lock whose spare folder is named after owner.
+func newLock(fsys fsx.FS, target string, side *sideFile, owner string) *Lock {
+	spare := filepath.Join(filepath.Dir(owner), "."+strings.TrimPrefix(filepath.Base(owner), ".")+".spare")
+	return &Lock{fsys: fsys, target: target, folder: target + ".lock", spare: spare, side: side, done: func() {}}
+}
+
+// Nested locks another target while l is held, without a side file of its own.
+// It is right for targets that our processes lock only under l: then l stands
+// for the side file.
+func (l *Lock) Nested(ctx context.Context, target string) (*Lock, error) {
+	l.nested++
+	n := newLock(l.fsys, target, l.side, l.target+"-"+strconv.Itoa(l.nested))
+	if err := n.take(ctx); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", target, err)
+	}
+	return n, nil
+}
+
+// Recovered reports whether the lock was taken over from a dead process of
+// ours, which may have left temporary files.
+func (l *Lock) Recovered() bool { return l.recovered }
+
+// Held returns [ErrLost] when the lock is no longer ours. It is asked right
+// before the write that the lock protects takes effect.
+func (l *Lock) Held() error {
+	key, err := fsx.KeyAt(l.fsys, l.folder)
+	if err != nil {
+		return err
+	}
+	if key != l.key {
+		return fmt.Errorf("lock %s: %w", l.target, ErrLost)
+	}
+	return nil
+}
+
+// Unlock gives the lock back. A lock that was lost is left to its new owner. An
+// error means that the folder is still there; whoever of us comes next takes it
+// over.
+func (l *Lock) Unlock() error {
+	err := l.release()
+	if err != nil { // once more: nobody else cleans up after us
+		err = l.release()
+	}
+	l.done()
+	if err != nil {
+		return fmt.Errorf("unlock %s: %w", l.target, err)
+	}
+	return nil
+}
+
+func (l *Lock) release() error {
+	if err := l.Held(); err != nil {
+		if errors.Is(err, ErrLost) {
+			return nil
+		}
+		return err
+	}
+	if l.side != nil && l.fsys.RenameNew(l.folder, l.spare) == nil {
+		return nil
+	}
+	if err := l.fsys.Remove(l.folder); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// take gets the folder to its place, or gets it from a dead or stale owner.
+func (l *Lock) take(ctx context.Context) error {
+	var seen sighting
+	for try := 0; ; try++ {
+		placed, err := l.place()
+		if err != nil {
+			return err
+		}
+		if placed {
+			return l.own(nil)
+		}
+		info, err := l.fsys.Lstat(l.folder)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return &fs.PathError{Op: "mkdir", Path: l.folder, Err: ErrShape}
+		case l.side.vouches() && marked(info):
+			l.recovered = true
+			return l.own(l.stamp(l.folder))
+		case seen.stale(info, time.Now()):
+			if err := l.fsys.Remove(l.folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove stale lock: %w", err)
+			}
+			continue
+		}
+		if err := pause(ctx, try, folderPause); err != nil {
+			return fmt.Errorf("%s is held by another program since %s: %w",
+				l.folder, info.ModTime().Local().Format(time.DateTime), err)
+		}
+	}
+}
+
+// place puts a folder, stamped, at the lock's name, unless there is one.
+func (l *Lock) place() (placed bool, err error) {
+	if signed, err := l.side.sign(l.fsys, l.folder); !signed {
+		return false, err
+	}
+	if l.side != nil {
+		err = l.moveSpare()
+	}
+	if l.side == nil || errors.Is(err, errors.ErrUnsupported) {
+		if err = l.fsys.Mkdir(l.folder, mark); err == nil {
+			if err = l.stamp(l.folder); err != nil {
+				return false, errors.Join(err, l.fsys.Remove(l.folder))
+			}
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// moveSpare moves the spare folder to the lock's name. The side file is ours,
+// so nobody else does.
+func (l *Lock) moveSpare() error {
+	err := l.stamp(l.spare)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := l.fsys.Mkdir(l.spare, mark); err != nil {
+			return err
+		}
+		err = l.stamp(l.spare)
+	}
+	if err != nil {
+		return err
+	}
+	return l.fsys.RenameNew(l.spare, l.folder)
+}
+
+// stamp sets a folder's time as Claude Code does, up to a second ahead.
+func (l *Lock) stamp(folder string) error {
+	at := time.Now().Add(time.Second - time.Nanosecond).Truncate(time.Second).Add(5 * time.Millisecond)
+	return l.fsys.Chtimes(folder, at, at)
+}
+
+// own remembers which folder is ours, or removes it when we failed to get it.
+func (l *Lock) own(failed error) error {
+	err := failed
+	if err == nil {
+		l.key, err = fsx.KeyAt(l.fsys, l.folder)
+	}
+	if err == nil && l.key == (fsx.Key{}) {
+		err = ErrLost
+	}
+	if err != nil {
+		return errors.Join(err, l.fsys.Remove(l.folder))
+	}
+	return nil
+}
+
+// sighting is what we saw of somebody else's lock folder, by our own clock.
+type sighting struct {
+	key   fsx.Key
+	since time.Time
+}
+
+// stale reports whether the owner of the folder must be dead: its time is long
+// past and we saw it stand still for a moment, or (whatever its time says) we
+// saw it stand still for the whole time ourselves.
+func (s *sighting) stale(info fs.FileInfo, now time.Time) bool {
+	if key := fsx.KeyOf(info); key != s.key || s.since.IsZero() {
+		s.key, s.since = key, now
+	}
+	watched := now.Sub(s.since)
+	return watched >= Stale || watched >= settle && now.Sub(info.ModTime()) > Stale
+}

@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package fsx
+
+import "errors"
+
+func renameNew(string, string) error { return errors.ErrUnsupported }

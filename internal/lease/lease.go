@@ -1,0 +1,102 @@
+// Package lease keeps a second owner away from what one process at a time may
+// own. A lease is a locked file: the system frees it when its process dies,
+// however it dies, and its content says who has it.
+package lease
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+)
+
+// Holder says who has a lease.
+type Holder struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// HeldError says that a lease cannot be had, and who has it. The zero Holder is
+// one that has not written its name yet.
+type HeldError struct {
+	Path   string
+	Holder Holder
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s is held by process %d on %s since %s",
+		e.Path, e.Holder.PID, e.Holder.Host, e.Holder.Since.Local().Format(time.DateTime))
+}
+
+// Lease is a held lease.
+type Lease struct{ file fsx.File }
+
+// Acquire takes the lease at path without waiting: when it is held, also by
+// this very process, the error is a [*HeldError]. The file is made if missing,
+// its folder must exist. Where the file system knows no locks, a lease keeps
+// nobody away.
+func Acquire(fsys fsx.FS, path string) (*Lease, error) {
+	for {
+		file, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		held, err := file.TryLock()
+		if errors.Is(err, errors.ErrUnsupported) {
+			held, err = true, nil
+		}
+		if err == nil && !held {
+			err = &HeldError{path, read(file)}
+		}
+		var current bool
+		if err == nil {
+			current, err = fsx.StillAt(fsys, file, path)
+		}
+		if err == nil && current {
+			err = sign(file)
+		}
+		if err == nil && current {
+			return &Lease{file}, nil
+		}
+		_ = file.Close() // read only, or not ours
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Release gives the lease back.
+func (l *Lease) Release() error {
+	return errors.Join(l.file.Truncate(0), l.file.Close())
+}
+
+func sign(file fsx.File) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	data, err := json.Marshal(Holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Millisecond)})
+	if err != nil {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return err
+}
+
+// read returns what the holder wrote; that may be nothing yet.
+func read(file fsx.File) Holder {
+	var h Holder
+	data, err := io.ReadAll(io.NewSectionReader(file, 0, 4096))
+	if err != nil || json.Unmarshal(data, &h) != nil {
+		return Holder{}
+	}
+	return h
+}

@@ -1,0 +1,242 @@
+// Package proc runs other programs so that none of them outlives its run: each
+// gets a session and process group of its own, no terminal and nothing to read,
+// and when it ends or has to end, everything that it started goes with it.
+package proc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/ids"
+)
+
+// Command is a program to run.
+type Command struct {
+	Path string   // absolute; see [os/exec.LookPath]
+	Args []string // with the program's name as the first
+	Dir  string
+	Env  []string // the whole environment; nil means that of this process
+
+	Stdout io.Writer // gets the output; nil discards it. Not used after Run has returned
+	Stderr io.Writer // nil: both go to Stdout, in the order in which they were written
+
+	Grace time.Duration // between asking to end and killing; 0 means [DefaultGrace]
+}
+
+// DefaultGrace is how long programs have to end when they are asked to.
+const DefaultGrace = time.Second
+
+// settle is how long what a program leaves behind has to end by itself: the
+// last stage of a pipe is often just not done yet.
+const settle = 100 * time.Millisecond
+
+// drain is how long output may still come after all processes of the group are
+// gone: a process that left the group may hold the pipe for ever.
+const drain = 100 * time.Millisecond
+
+// Exit is how a program ended.
+type Exit struct {
+	Code   int    // exit code; 128 + the signal's number when a signal ended it
+	Signal string // the signal that ended it, "" otherwise
+	Killed bool   // it ended because ctx did
+	Left   bool   // it ended by itself, but left processes behind, which were ended too
+}
+
+// markName is the variable that marks everything a run started, so that a
+// process that has left the group is found again.
+const markName = "CADRE_RUN"
+
+// Run starts the program and blocks until it has ended, its output is written
+// and its process group is gone. When ctx ends, the group is asked to end
+// (SIGTERM), and killed after the grace; then processes that left the group are
+// killed as well where the system lets us find them (Linux). The error is about
+// starting only; a failing Stdout or Stderr loses output, not the run.
+//
+// On Linux the program is killed when this process dies. That holds for the
+// program itself, not for what it starts in turn.
+func Run(ctx context.Context, c Command) (Exit, error) {
+	// The parent-death signal comes when the thread that started the program
+	// ends, so it is kept for as long as the program runs.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	mark := markName + "=" + ids.Hex(16)
+	p, err := start(c, mark)
+	if err != nil {
+		return Exit{}, err
+	}
+	exited := make(chan *os.ProcessState, 1)
+	go func() {
+		state, _ := p.process.Wait() // fails only when called twice
+		exited <- state
+	}()
+	state, killed := await(ctx, p.process, exited, grace(c))
+	exit := exitOf(state)
+	exit.Killed = killed
+	if !gone(p.process.Pid, settle) {
+		exit.Left = !killed
+		terminateRest(p.process.Pid)
+		if !gone(p.process.Pid, grace(c)) {
+			killGroup(p.process.Pid)
+			gone(p.process.Pid, settle)
+		}
+	}
+	if killed {
+		killMarked(mark)
+	}
+	p.finish()
+	return exit, nil
+}
+
+func grace(c Command) time.Duration {
+	if c.Grace > 0 {
+		return c.Grace
+	}
+	return DefaultGrace
+}
+
+// await waits for the program's end, and brings it about when ctx ends first.
+func await(ctx context.Context, p *os.Process, exited <-chan *os.ProcessState, grace time.Duration) (state *os.ProcessState, killed bool) {
+	select {
+	case state := <-exited:
+		return state, false
+	case <-ctx.Done():
+	}
+	terminateGroup(p)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case state := <-exited:
+		return state, true
+	case <-timer.C:
+	}
+	killGroup(p.Pid)
+	_ = p.Kill() // where there are no groups
+	return <-exited, true
+}
+
+// gone waits until no process of the group is left, but no longer than limit.
+// There is no event for it, so it looks now and then.
+func gone(pid int, limit time.Duration) bool {
+	if !groupAlive(pid) {
+		return true
+	}
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-end.C:
+			return !groupAlive(pid)
+		case <-look.C:
+			if !groupAlive(pid) {
+				return true
+			}
+		}
+	}
+}
+
+// running is a started program with its output pipes.
+type running struct {
+	process *os.Process
+	pipes   []*os.File    // our ends
+	drained chan struct{} // closed when all output was read
+}
+
+// start starts the program and the reading of its output.
+func start(c Command, mark string) (*running, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	defer null.Close()
+	p := &running{drained: make(chan struct{})}
+	files := []*os.File{null}
+	defer func() {
+		for _, f := range files[1:] {
+			f.Close()
+		}
+	}()
+	for _, w := range []io.Writer{c.Stdout, c.Stderr} {
+		if w == nil && len(files) == 2 {
+			break
+		}
+		ours, theirs, err := os.Pipe()
+		if err != nil {
+			p.closePipes()
+			return nil, fmt.Errorf("start %s: %w", c.Path, err)
+		}
+		p.pipes = append(p.pipes, ours)
+		files = append(files, theirs)
+	}
+	attrFiles := files
+	if c.Stderr == nil {
+		attrFiles = []*os.File{null, files[1], files[1]}
+	}
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	p.process, err = os.StartProcess(c.Path, c.Args, &os.ProcAttr{
+		Dir: c.Dir, Env: append(env[:len(env):len(env)], mark), Files: attrFiles, Sys: separate(),
+	})
+	if err != nil {
+		p.closePipes()
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	go p.copy(c.Stdout, c.Stderr)
+	return p, nil
+}
+
+// copy reads all pipes to their ends.
+func (p *running) copy(writers ...io.Writer) {
+	defer close(p.drained)
+	var others []chan struct{}
+	for i := 1; i < len(p.pipes); i++ {
+		done := make(chan struct{})
+		others = append(others, done)
+		go func() {
+			defer close(done)
+			pour(writers[i], p.pipes[i])
+		}()
+	}
+	pour(writers[0], p.pipes[0])
+	for _, done := range others {
+		<-done
+	}
+}
+
+// pour reads r to its end, also when w is nil or stops taking it: a program
+// must not block or die because nobody keeps what it says.
+func pour(w io.Writer, r io.Reader) {
+	if w != nil {
+		if _, err := io.Copy(w, r); err == nil {
+			return
+		}
+	}
+	_, _ = io.Copy(io.Discard, r)
+}
+
+// finish waits for the last output, but not for a process that holds the pipe
+// open without being in our group.
+func (p *running) finish() {
+	limit := time.NewTimer(drain)
+	defer limit.Stop()
+	select {
+	case <-p.drained:
+	case <-limit.C:
+	}
+	p.closePipes() // ends a read that is still under way
+	<-p.drained
+}
+
+func (p *running) closePipes() {
+	for _, f := range p.pipes {
+		f.Close()
+	}
+}

@@ -1,0 +1,94 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// separate gives the program a session of its own: a process group that can be
+// killed, and no terminal that it could read passwords from or write to. When
+// this process dies, it is killed.
+func separate() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// killMarked kills the processes that carry the mark in their environment,
+// until none is found: one of them may start another while we look.
+func killMarked(mark string) {
+	const rounds = 5
+	for range rounds {
+		pids := marked(mark)
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// marked lists the processes whose environment at their start had the mark. A
+// dead process has no environment, and that of another user cannot be read.
+func marked(mark string) []int {
+	var pids []int
+	for _, pid := range processes() {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err == nil && hasEntry(env, mark) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func hasEntry(env []byte, entry string) bool {
+	for rest := env; len(rest) > 0; {
+		var one []byte
+		one, rest, _ = bytes.Cut(rest, []byte{0})
+		if string(one) == entry {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyZombies reports whether no process of the group runs any more. Without
+// /proc it says no.
+func onlyZombies(group int) bool {
+	pids := processes()
+	for _, pid := range pids {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		// pid (name) state ppid pgrp …: proc_pid_stat(5). The name may hold
+		// anything, so the last parenthesis counts.
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) < 3 || string(fields[2]) != strconv.Itoa(group) {
+			continue
+		}
+		if state := fields[0][0]; state != 'Z' && state != 'X' {
+			return false
+		}
+	}
+	return len(pids) > 0
+}
+
+// processes lists the ids of all processes that can be seen.
+func processes() []int {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

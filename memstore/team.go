@@ -1,0 +1,136 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cadre-dev/cadre/team"
+)
+
+type teams struct {
+	mu      sync.Mutex
+	configs map[string]team.Config // by the path that their file would have
+}
+
+// teamsWithMail removes a team's inboxes with the team.
+type teamsWithMail struct {
+	*teams
+	mail *mail
+}
+
+func (ts *teamsWithMail) Remove(ctx context.Context, name string) error {
+	if err := ts.teams.remove(ctx, name); err != nil {
+		return fmt.Errorf("remove team %q: %w", name, err)
+	}
+	ts.mail.removeTeam(name)
+	return nil
+}
+
+var errNoName = errors.New("the team's name is empty")
+
+func (ts *teams) Create(ctx context.Context, c team.Config) error {
+	if err := ts.create(ctx, c); err != nil {
+		return fmt.Errorf("create team %q: %w", c.Name, err)
+	}
+	return nil
+}
+
+func (ts *teams) create(ctx context.Context, c team.Config) error {
+	if c.Name == "" {
+		return errNoName
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if _, ok := ts.configs[ts.Path(c.Name)]; ok {
+		return team.ErrExists
+	}
+	if ts.configs == nil {
+		ts.configs = make(map[string]team.Config)
+	}
+	ts.configs[ts.Path(c.Name)] = copied(c)
+	return nil
+}
+
+func (ts *teams) Load(_ context.Context, name string) (team.Config, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	c, ok := ts.configs[ts.Path(name)]
+	if !ok {
+		return team.Config{}, fmt.Errorf("load team %q: %w", name, team.ErrNotFound)
+	}
+	return copied(c), nil
+}
+
+func (ts *teams) Update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
+	c, err := ts.update(ctx, name, change)
+	if err != nil {
+		return team.Config{}, fmt.Errorf("update team %q: %w", name, err)
+	}
+	return copied(c), nil
+}
+
+func (ts *teams) update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
+	if ctx.Err() != nil {
+		return team.Config{}, context.Cause(ctx)
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	c, ok := ts.configs[ts.Path(name)]
+	if !ok {
+		return c, team.ErrNotFound
+	}
+	c = copied(c)
+	if err := change(&c); err != nil {
+		return c, err
+	}
+	ts.configs[ts.Path(name)] = copied(c)
+	return c, nil
+}
+
+func (ts *teams) remove(ctx context.Context, name string) error {
+	if name == "" {
+		return errNoName
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	delete(ts.configs, ts.Path(name))
+	return nil
+}
+
+func (ts *teams) List(context.Context) ([]team.Config, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var list []team.Config
+	for _, c := range ts.configs {
+		list = append(list, copied(c))
+	}
+	slices.SortFunc(list, func(a, b team.Config) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (ts *teams) Path(name string) string { return root.TeamConfig(name) }
+
+// copied shares nothing with c that either side may change.
+func copied(c team.Config) team.Config {
+	c.Members = slices.Clone(c.Members)
+	for i := range c.Members {
+		m := &c.Members[i]
+		m.Subscriptions, m.Extra = slices.Clone(m.Subscriptions), m.Extra.Clone()
+		if m.IsActive != nil {
+			active := *m.IsActive
+			m.IsActive = &active
+		}
+	}
+	c.Extra = c.Extra.Clone()
+	return c
+}

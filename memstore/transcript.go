@@ -1,0 +1,178 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+type transcripts struct {
+	mu   sync.Mutex
+	kept map[transcript.Ref]*session
+}
+
+type session struct {
+	entries []transcript.Entry // nil: it was only opened
+	size    int64
+	updated time.Time
+	held    bool
+	since   time.Time
+}
+
+func (ts *transcripts) Open(_ context.Context, ref transcript.Ref) (transcript.Log, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	s := ts.kept[ref]
+	if s == nil {
+		if ref.Session == "" {
+			return nil, errors.New("open transcript: the session's id is empty")
+		}
+		if ts.kept == nil {
+			ts.kept = make(map[transcript.Ref]*session)
+		}
+		s = new(session)
+		ts.kept[ref] = s
+	}
+	if s.held {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "localhost"
+		}
+		return nil, fmt.Errorf("open transcript %s: %w", ref,
+			&transcript.HeldError{Ref: ref, PID: os.Getpid(), Host: host, Since: s.since})
+	}
+	s.held, s.since = true, time.Now()
+	return &log{ts, ref, s}, nil
+}
+
+func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) ([]transcript.Entry, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	s := ts.kept[ref]
+	if s == nil || s.entries == nil {
+		return nil, fmt.Errorf("read transcript %s: %w", ref, transcript.ErrNotFound)
+	}
+	return slices.Clone(s.entries), nil
+}
+
+func (ts *transcripts) List(_ context.Context, project string) ([]transcript.Info, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var infos []transcript.Info
+	for ref, s := range ts.kept {
+		if ref.Agent != "" || s.entries == nil || project != "" && ref.Project != project {
+			continue
+		}
+		infos = append(infos, transcript.Info{Ref: ref, Updated: s.updated, Size: s.size, FirstAsk: firstAsk(s.entries)})
+	}
+	slices.SortFunc(infos, func(a, b transcript.Info) int { return b.Updated.Compare(a.Updated) })
+	return infos, nil
+}
+
+const firstAskRunes = 100
+
+func firstAsk(entries []transcript.Entry) string {
+	for _, e := range entries {
+		if e.Kind != transcript.KindUser || e.Sidechain {
+			continue
+		}
+		text := []rune(strings.Join(strings.Fields(transcript.JoinText(e.Message.Content)), " "))
+		if len(text) > firstAskRunes {
+			return string(text[:firstAskRunes]) + "…"
+		}
+		if len(text) > 0 {
+			return string(text)
+		}
+	}
+	return ""
+}
+
+func (ts *transcripts) Remove(_ context.Context, ref transcript.Ref) error {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ref.Agent != "" {
+		return fmt.Errorf("remove session %s: only a main session can be removed", ref)
+	}
+	if s := ts.kept[ref]; s == nil {
+		return fmt.Errorf("remove session %s: %w", ref, transcript.ErrNotFound)
+	}
+	same := func(other transcript.Ref) bool { return other.Project == ref.Project && other.Session == ref.Session }
+	for other, s := range ts.kept {
+		if same(other) && s.held {
+			return fmt.Errorf("remove session %s: %w", ref, &transcript.HeldError{Ref: other, PID: os.Getpid(), Since: s.since})
+		}
+	}
+	for other := range ts.kept {
+		if same(other) {
+			delete(ts.kept, other)
+		}
+	}
+	return nil
+}
+
+// Fork copies the transcript of from, as it is now, to a new session.
+func (s *Store) Fork(_ context.Context, from, to transcript.Ref) error {
+	ts := &s.transcripts
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	source := ts.kept[from]
+	if source == nil || source.entries == nil {
+		return fmt.Errorf("fork session %s to %s: %w", from, to, transcript.ErrNotFound)
+	}
+	if ts.kept[to] != nil {
+		return fmt.Errorf("fork session %s to %s: %w", from, to, os.ErrExist)
+	}
+	entries := slices.Clone(source.entries)
+	for i := range entries {
+		entries[i].SessionID = to.Session
+	}
+	ts.kept[to] = &session{entries: entries, size: source.size, updated: time.Now()}
+	return nil
+}
+
+// log is a transcript held open.
+type log struct {
+	store   *transcripts
+	ref     transcript.Ref
+	session *session
+}
+
+func (l *log) Entries(context.Context) ([]transcript.Entry, error) {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	return slices.Clone(l.session.entries), nil
+}
+
+func (l *log) Append(ctx context.Context, entries ...transcript.Entry) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("append to transcript %s: %w", l.ref, context.Cause(ctx))
+	}
+	size := int64(0)
+	for _, e := range entries { // also checks that it can be written at all
+		line, err := e.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("append to transcript %s: %w", l.ref, err)
+		}
+		size += int64(len(line)) + 1
+	}
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	l.session.entries = append(l.session.entries, entries...)
+	l.session.size += size
+	l.session.updated = time.Now()
+	return nil
+}
+
+func (l *log) Close() error {
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	l.session.held = false
+	return nil
+}

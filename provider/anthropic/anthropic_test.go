@@ -1,0 +1,141 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cadre-dev/cadre/internal/fakeapi"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+const canary = "sk-ant-canary-5f1e"
+
+// newModel makes a model that talks to server. Failures are not retried unless
+// change says otherwise.
+func newModel(t testing.TB, server *fakeapi.Server, change ...func(*Options)) *Model {
+	t.Helper()
+	o := Options{BaseURL: server.URL, APIKey: canary, HTTPClient: server.Client(), Retry: provider.RetryPolicy{MaxAttempts: 1}}
+	for _, f := range change {
+		f(&o)
+	}
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func start(t testing.TB, script fakeapi.Script) *fakeapi.Server {
+	t.Helper()
+	server := fakeapi.Start(script)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func always(reply fakeapi.Reply) fakeapi.Script {
+	return func(*fakeapi.Request) fakeapi.Reply { return reply }
+}
+
+// heard is what a stream yielded.
+type heard struct {
+	deltas  []provider.Event
+	retries []provider.Retrying
+	reply   *provider.Reply
+	err     error
+}
+
+func listen(ctx context.Context, m provider.Model, req provider.Request) heard {
+	var h heard
+	for ev, err := range m.Stream(ctx, req) {
+		if err != nil {
+			h.err = err
+			continue
+		}
+		switch ev := ev.(type) {
+		case provider.Retrying:
+			h.retries = append(h.retries, ev)
+		case provider.Reply:
+			h.reply = &ev
+		default:
+			h.deltas = append(h.deltas, ev)
+		}
+	}
+	return h
+}
+
+func ask(text string) provider.Request {
+	return provider.Request{Model: "sonnet", Messages: []transcript.Message{transcript.UserText(text)}}
+}
+
+// failure is the *provider.Error of a stream that must have one.
+func (h heard) failure(t *testing.T) *provider.Error {
+	t.Helper()
+	var e *provider.Error
+	if !errors.As(h.err, &e) {
+		t.Fatalf("error = %v (%T), want a *provider.Error; reply %+v", h.err, h.err, h.reply)
+	}
+	return e
+}
+
+// whole is the reply of a stream that must have a whole one.
+func (h heard) whole(t *testing.T) provider.Reply {
+	t.Helper()
+	if h.err != nil || h.reply == nil || h.reply.Broken != nil {
+		t.Fatalf("error %v, reply %+v; want a whole reply", h.err, h.reply)
+	}
+	return *h.reply
+}
+
+func TestAnswerOfEveryKind(t *testing.T) {
+	reply := fakeapi.Answer(
+		fakeapi.Thought("let me see", "sig"),
+		fakeapi.Block{Type: "redacted_thinking", Text: "opaque"},
+		fakeapi.Text("Grüße"),
+		fakeapi.ToolUse("toolu_1", "Read", `{"file_path": "/a"}`),
+		fakeapi.ToolUse("toolu_2", "Bash", `{}`),
+	)
+	reply.Usage = fakeapi.Usage{Input: 1, CacheWrite: 2, CacheRead: 3, Output: 4}
+	server := start(t, always(reply))
+	h := listen(t.Context(), newModel(t, server), ask("hi"))
+	got := h.whole(t)
+	want := transcript.Message{
+		ID: "msg_fake", Role: transcript.Assistant, Model: "fake-model", StopReason: "tool_use",
+		Usage: transcript.Usage{InputTokens: 1, CacheCreationInputTokens: 2, CacheReadInputTokens: 3, OutputTokens: 4},
+		Content: []transcript.Block{
+			{Type: transcript.Thinking, Text: "let me see", Signature: "sig"},
+			{Type: transcript.RedactedThinking, Data: "opaque"},
+			transcript.TextBlock("Grüße"),
+			{Type: transcript.ToolUse, ID: "toolu_1", Name: "Read", Input: json.RawMessage(`{"file_path":"/a"}`)},
+			{Type: transcript.ToolUse, ID: "toolu_2", Name: "Bash", Input: json.RawMessage(`{}`)},
+		},
+	}
+	if diff := cmp.Diff(want, got.Message); diff != "" {
+		t.Error("message (-want +got):\n" + diff)
+	}
+	if got.RequestID != "req_fake" {
+		t.Errorf("request id = %q", got.RequestID)
+	}
+	var text, thought, input strings.Builder
+	for _, ev := range h.deltas {
+		switch ev := ev.(type) {
+		case provider.TextDelta:
+			text.WriteString(ev.Text)
+		case provider.ThinkingDelta:
+			thought.WriteString(ev.Text)
+		case provider.ToolDelta:
+			input.WriteString(ev.Name[:1] + ev.JSON)
+		}
+	}
+	if text.String() != "Grüße" || thought.String() != "let me see" {
+		t.Errorf("streamed text %q, thought %q", &text, &thought)
+	}
+	if want := `RR{"fileR_path"R: "/a"}BB{B}`; input.String() != want {
+		t.Errorf("streamed calls %q, want %q", &input, want)
+	}
+}

@@ -1,0 +1,542 @@
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/cadre-dev/cadre/internal/fakeapi"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/provider/internal/wire"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// recorded is an answer with every kind of block, as its events.
+func recorded() [][]byte {
+	reply := fakeapi.Answer(
+		fakeapi.Thought("a thought of some length", "sig"),
+		fakeapi.Text("First this."),
+		fakeapi.ToolUse("toolu_1", "Read", `{"file_path":"/a"}`),
+		fakeapi.ToolUse("toolu_2", "Bash", `{"command":"ls"}`),
+	)
+	return reply.EventsOf(fakeapi.Messages)
+}
+
+// decode reads a stream without a server.
+func decode(stream io.Reader) (provider.Reply, error) {
+	a := newAnswer("m")
+	events := wire.NewEvents(stream)
+	for !a.Done() && events.Next() {
+		if _, err := a.Add(events.Event(), func(provider.Event) bool { return true }); err != nil {
+			return a.Reply(), err
+		}
+	}
+	return a.Reply(), events.Err()
+}
+
+// TestCutAfterEveryEvent: before anything was told the request is made again;
+// after that, what is whole is the reply, and no call that was cut off is in it.
+func TestCutAfterEveryEvent(t *testing.T) {
+	events := recorded()
+	whole, err := decode(bytes.NewReader(bytes.Join(events, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range events {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			server := start(t, func(r *fakeapi.Request) fakeapi.Reply {
+				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
+			})
+			h := listen(t.Context(), newModel(t, server, func(o *Options) {
+				o.Retry = provider.RetryPolicy{MaxAttempts: 2, Base: 1, Cap: 1}
+			}), ask("hi"))
+			if h.err != nil || h.reply == nil {
+				t.Fatalf("error %v, reply %+v", h.err, h.reply)
+			}
+			retried := len(server.Requests()) == 2
+			if told := bytes.Contains(bytes.Join(events[:k], nil), []byte("_delta")); retried == told {
+				t.Errorf("retried = %v after told = %v", retried, told)
+			}
+			if retried != (len(h.retries) == 1) {
+				t.Errorf("%d retries were told, retried = %v", len(h.retries), retried)
+			}
+			ended := bytes.Contains(bytes.Join(events[:k], nil), []byte("stop_reason\":\"tool_use"))
+			if retried || ended {
+				if diff := cmp.Diff(whole, h.whole(t), cmp.FilterPath(isID, cmp.Ignore())); diff != "" {
+					t.Error("reply (-want +got):\n" + diff)
+				}
+				return
+			}
+			checkBroken(t, *h.reply, whole, events[:k])
+		})
+	}
+}
+
+func isID(p cmp.Path) bool { return p.Last().String() == ".RequestID" }
+
+// checkBroken: the blocks are the first ones of the whole reply, those whose
+// end was seen and the text as far as it came.
+func checkBroken(t *testing.T, got, whole provider.Reply, seen [][]byte) {
+	t.Helper()
+	var e *provider.Error
+	if !errors.As(got.Broken, &e) || e.Class != provider.Network {
+		t.Errorf("broken by %v, want a network error", got.Broken)
+	}
+	ended := bytes.Count(bytes.Join(seen, nil), []byte("event: content_block_stop"))
+	for i, b := range got.Message.Content {
+		want := whole.Message.Content[i]
+		switch {
+		case i < ended:
+			if diff := cmp.Diff(want, b); diff != "" {
+				t.Errorf("block %d (-want +got):\n%s", i, diff)
+			}
+		case b.Type == transcript.Text:
+			if !strings.HasPrefix(want.Text, b.Text) || b.Text == "" {
+				t.Errorf("text %q is no beginning of %q", b.Text, want.Text)
+			}
+		case b.Type == transcript.Thinking && b.Signature != "":
+		default:
+			t.Errorf("block %d is kept, although only %d ended: %+v", i, ended, b)
+		}
+	}
+	if len(got.Message.Content) < ended {
+		t.Errorf("%d blocks, %d were whole", len(got.Message.Content), ended)
+	}
+}
+
+// TestSplitAnywhere: it does not matter how the bytes arrive.
+func TestSplitAnywhere(t *testing.T) {
+	stream := bytes.Join(recorded(), nil)
+	for name, form := range map[string]func([]byte) []byte{
+		"LF":               func(b []byte) []byte { return b },
+		"CRLF":             func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) },
+		"CR":               func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r")) },
+		"BOM":              func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) },
+		"comments":         func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("event:"), []byte(": hi\nid: 7\nevent:")) },
+		"no space":         func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("data: "), []byte("data:")) },
+		"no event names":   func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("event: "), []byte("x: ")) },
+		"no last blank":    func(b []byte) []byte { return bytes.TrimRight(b, "\n") },
+		"data over lines":  func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`,"type"`), []byte(",\ndata: \"type\"")) },
+		"unknown events":   func(b []byte) []byte { return append([]byte("event: news\ndata: {\"type\":\"news\",\"delta\":7}\n\n"), b...) },
+		"after the end":    func(b []byte) []byte { return append(b, recorded()[3]...) },
+		"two starts":       func(b []byte) []byte { return append(bytes.Clone(recorded()[0]), b...) },
+		"no message_stop":  func(b []byte) []byte { return b[:bytes.Index(b, []byte("event: message_stop"))] },
+		"no block stops":   func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("content_block_stop"), []byte("unheard_of")) },
+		"no message_start": func(b []byte) []byte { return b[len(recorded()[0]):] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			formed := form(bytes.Clone(stream))
+			want, err := decode(bytes.NewReader(formed))
+			if err != nil || len(want.Message.Content) != 4 || want.Message.StopReason != "tool_use" {
+				t.Fatalf("error %v, message %+v", err, want.Message)
+			}
+			got, err := decode(iotest.OneByteReader(bytes.NewReader(formed)))
+			checkSame(t, "byte by byte", want, got, err)
+			if name != "CRLF" && name != "CR" { // those where it could matter
+				return
+			}
+			formed = formed[:bytes.Index(formed, []byte(`"index":2`))] // enough, since each split costs a decoding
+			want, _ = decode(bytes.NewReader(formed))
+			for i := range formed {
+				got, _ := decode(io.MultiReader(bytes.NewReader(formed[:i]), bytes.NewReader(formed[i:])))
+				checkSame(t, fmt.Sprintf("split at %d", i), want, got, nil)
+			}
+		})
+	}
+}
+
+func checkSame(t *testing.T, how string, want, got provider.Reply, err error) {
+	t.Helper()
+	want.Message.ID, got.Message.ID = "", "" // made up where the server gives none
+	if err != nil || !reflect.DeepEqual(want, got) {
+		t.Fatalf("%s: error %v (-want +got):\n%s", how, err, cmp.Diff(want, got))
+	}
+}
+
+func TestInputsOfCalls(t *testing.T) {
+	invalid := func(written string) string {
+		data, _ := json.Marshal(map[string]string{provider.InvalidJSON: written})
+		return string(data)
+	}
+	for written, want := range map[string]string{
+		`{"a": 1}`:          `{"a":1}`,
+		``:                  `{}`,
+		`null`:              `{}`,
+		`  `:                `{}`,
+		`{"a": "cut of`:     invalid(`{"a": "cut of`),
+		`[1,2]`:             invalid(`[1,2]`),
+		`7`:                 invalid(`7`),
+		`"{\"a\": [1, 2]}"`: `{"a":[1,2]}`,
+		`"just text"`:       invalid(`"just text"`),
+		`{"a":1}{"b":2}`:    invalid(`{"a":1}{"b":2}`),
+	} {
+		t.Run(written, func(t *testing.T) {
+			reply := fakeapi.Answer(fakeapi.ToolUse("toolu_1", "Read", written))
+			got, err := decode(bytes.NewReader(bytes.Join(reply.EventsOf(fakeapi.Messages), nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if input := string(got.Message.Content[0].Input); input != want {
+				t.Errorf("input %s, want %s", input, want)
+			}
+		})
+	}
+}
+
+// events makes a stream of data lines.
+func events(data ...string) io.Reader {
+	return strings.NewReader("data: " + strings.Join(data, "\n\ndata: ") + "\n\n")
+}
+
+func TestOddStreams(t *testing.T) {
+	const (
+		stop    = `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`
+		another = `{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"%s","name":"T","input":{"n":%d}}}`
+	)
+	many := []string{}
+	for i := range 200 {
+		many = append(many, fmt.Sprintf(another, 7*i, "same", i))
+	}
+	for _, c := range []struct {
+		name   string
+		stream io.Reader
+		check  func(provider.Reply) bool
+	}{
+		{"nothing at all", events(`{"type":"message_start","message":{"id":"m"}}`, stop), func(r provider.Reply) bool {
+			return len(r.Message.Content) == 0 && r.Message.StopReason == "end_turn"
+		}},
+		{"only a thought", events(`{"type":"content_block_start","content_block":{"type":"thinking"}}`, `{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"t"}}`, stop), func(r provider.Reply) bool {
+			return len(r.Message.Content) == 1 && r.Message.Content[0].Text == "t"
+		}},
+		{"refusal", events(`{"type":"message_delta","delta":{"stop_reason":"refusal"}}`), func(r provider.Reply) bool { return r.Message.StopReason == "refusal" }},
+		{"pause_turn", events(`{"type":"message_delta","delta":{"stop_reason":"pause_turn"}}`), func(r provider.Reply) bool { return r.Message.StopReason == "pause_turn" }},
+		{"200 calls with one id", events(append(many, stop)...), func(r provider.Reply) bool {
+			ids := map[string]bool{}
+			for i, b := range r.Message.Content {
+				ids[b.ID] = true
+				if string(b.Input) != fmt.Sprintf(`{"n":%d}`, i) {
+					return false
+				}
+			}
+			return len(ids) == 200
+		}},
+		{"interleaved", events(fmt.Sprintf(another, 5, "a", 1), fmt.Sprintf(another, 2, "b", 2),
+			`{"type":"content_block_delta","index":5,"delta":{"type":"input_json_delta","partial_json":"{\"x\":"}}`,
+			`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{}"}}`,
+			`{"type":"content_block_delta","index":5,"delta":{"type":"input_json_delta","partial_json":"1}"}}`, stop), func(r provider.Reply) bool {
+			return string(r.Message.Content[0].Input) == `{"x":1}` && string(r.Message.Content[1].Input) == `{}`
+		}},
+		{"text without a start", events(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}`, stop), func(r provider.Reply) bool {
+			return len(r.Message.Content) == 1 && r.Message.Content[0].Text == "x"
+		}},
+		{"a block we do not know", events(`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":7}}`, stop), func(r provider.Reply) bool {
+			return len(r.Message.Content) == 1 && string(r.Message.Content[0].Raw) == `{"type":"server_tool_use","id":7}`
+		}},
+		{"fields of other shapes", events(`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":null,"server_tool_use":[]}},"index":null}`, stop), func(r provider.Reply) bool { return r.Message.ID == "m" }},
+		{"NUL and bad UTF-8", events("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\\u0000\xff\"}}", stop), func(r provider.Reply) bool {
+			return r.Message.Content[0].Text == "a\x00\ufffd"
+		}},
+		{"late usage", events(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9,"input_tokens":4}}`), func(r provider.Reply) bool {
+			return r.Message.Usage == transcript.Usage{InputTokens: 4, OutputTokens: 9}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := decode(c.stream)
+			if err != nil || !c.check(got) {
+				t.Errorf("error %v, message %+v", err, got.Message)
+			}
+		})
+	}
+}
+
+// TestMalformedEvents end the answer: a piece of it is lost.
+func TestMalformedEvents(t *testing.T) {
+	for name, data := range map[string]string{
+		"no JSON":       `data: {"type":"content_block_delta","delta":{"te` + "\n\n",
+		"a raw NUL":     "data: {\"type\":\"ping\x00\"}\n\n",
+		"a string":      `data: "hello"` + "\n\n",
+		"an odd number": `data: {"type":"content_block_start","index":1e999}` + "\n\n",
+		"32 MB":         "data: " + strings.Repeat("x", wire.MaxEvent+1) + "\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, always(fakeapi.Reply{Events: [][]byte{[]byte(data)}}))
+			e := listen(t.Context(), newModel(t, server), ask("hi")).failure(t)
+			if e.Class != provider.Malformed {
+				t.Errorf("class %s, want malformed: %v", e.Class, e)
+			}
+		})
+	}
+}
+
+func TestErrorInsideTheStream(t *testing.T) {
+	failed := []byte("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n")
+	t.Run("before anything was told", func(t *testing.T) {
+		server := start(t, func(r *fakeapi.Request) fakeapi.Reply {
+			if r.Seq == 1 {
+				return fakeapi.Reply{Events: [][]byte{recorded()[0], failed}}
+			}
+			return fakeapi.Answer(fakeapi.Text("fine"))
+		})
+		h := listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{Base: 1, Cap: 1} }), ask("hi"))
+		h.whole(t)
+		if len(h.retries) != 1 || h.retries[0].Err.Class != provider.Overloaded {
+			t.Errorf("retries %+v", h.retries)
+		}
+	})
+	t.Run("after", func(t *testing.T) {
+		server := start(t, always(fakeapi.Reply{Events: append(recorded()[:4:4], failed)}))
+		h := listen(t.Context(), newModel(t, server), ask("hi"))
+		var e *provider.Error
+		if h.err != nil || !errors.As(h.reply.Broken, &e) || e.Class != provider.Overloaded {
+			t.Errorf("error %v, reply %+v", h.err, h.reply)
+		}
+	})
+}
+
+// TestInterrupted: the end of the context ends a stream at once, with its cause.
+func TestInterrupted(t *testing.T) {
+	for _, k := range []int{0, 3} {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			reached, gate := make(chan struct{}), make(chan struct{})
+			defer close(gate)
+			server := start(t, always(fakeapi.Reply{Events: recorded(), Faults: fakeapi.Faults{EventGate: func(n int) <-chan struct{} {
+				if n != k {
+					return nil
+				}
+				close(reached)
+				return gate
+			}}}))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			stop := errors.New("the user pressed Ctrl+C")
+			go func() { <-reached; cancel(stop) }()
+			h := listen(ctx, newModel(t, server), ask("hi"))
+			if !errors.Is(h.err, stop) || h.reply != nil {
+				t.Errorf("error %v, reply %+v; want the cause", h.err, h.reply)
+			}
+		})
+	}
+}
+
+// TestConsumerBreaksOff: the request is closed before Stream returns.
+func TestConsumerBreaksOff(t *testing.T) {
+	gate := make(chan struct{})
+	defer close(gate)
+	closed := make(chan struct{})
+	server := start(t, func(*fakeapi.Request) fakeapi.Reply {
+		return fakeapi.Reply{Events: recorded(), Faults: fakeapi.Faults{EventGate: func(n int) <-chan struct{} {
+			if n < 4 {
+				return nil
+			}
+			close(closed) // the server is about to wait for the client to go away
+			return gate
+		}}}
+	})
+	for range newModel(t, server).Stream(t.Context(), ask("hi")) {
+		break
+	}
+	<-closed
+	server.Close() // waits for the connection's goroutine
+}
+
+// inBubble runs f with a model whose server is in memory, so that time is the
+// bubble's own.
+func inBubble(t *testing.T, script fakeapi.Script, f func(*testing.T, *Model, *fakeapi.Server), change ...func(*Options)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeapi.StartInMemory(script)
+		defer server.Close()
+		f(t, newModel(t, server, change...), server)
+	})
+}
+
+func retrying(o *Options) { o.Retry = provider.RetryPolicy{} }
+
+// TestSilentServers: no answer, pings only, a byte now and then: each ends.
+func TestSilentServers(t *testing.T) {
+	ping := []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n")
+	every := func(d time.Duration) func(int) <-chan struct{} {
+		return func(int) <-chan struct{} {
+			c := make(chan struct{})
+			time.AfterFunc(d, func() { close(c) })
+			return c
+		}
+	}
+	manyPings := bytes.Split(bytes.Repeat(append(bytes.Clone(ping), 0), 1000), []byte{0})
+	for _, c := range []struct {
+		name  string
+		reply fakeapi.Reply
+		after time.Duration
+	}{
+		{"no headers", fakeapi.Reply{}, 2 * provider.DefaultPatience},
+		{"no event", fakeapi.Reply{Events: [][]byte{}, Faults: fakeapi.Faults{HoldOpen: true}}, 2 * provider.DefaultPatience},
+		{"pings only", fakeapi.Reply{Events: manyPings, Faults: fakeapi.Faults{EventGate: every(10 * time.Second)}}, 2 * provider.DefaultPatience},
+		{"an error body without end", fakeapi.Reply{Status: 400, Body: strings.NewReader("{"), Faults: fakeapi.Faults{HoldOpen: true}}, 5 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := func(*fakeapi.Request) fakeapi.Reply {
+				reply := c.reply
+				if c.name == "no headers" {
+					reply.Faults.Gate = make(chan struct{}) // of the bubble
+				}
+				return reply
+			}
+			inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
+				begun := time.Now()
+				e := listen(t.Context(), m, ask("hi")).failure(t)
+				if c.after > time.Minute && (e.Class != provider.Stalled || len(server.Requests()) != 2) {
+					t.Errorf("error %v after %d requests, want stalled after two", e, len(server.Requests()))
+				}
+				if took := time.Since(begun); took < c.after || took > c.after+time.Second {
+					t.Errorf("took %s, want %s", took, c.after)
+				}
+			}, retrying)
+		})
+	}
+}
+
+// TestGapInAnAnswer: silence inside a text ends it; a thought or a call may
+// take longer.
+func TestGapInAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		block fakeapi.Block
+		gap   time.Duration
+		whole bool
+	}{
+		{"text, short", fakeapi.Text("abc"), provider.DefaultIdle - time.Second, true},
+		{"text, long", fakeapi.Text("abc"), provider.DefaultIdle + time.Second, false},
+		{"thought", fakeapi.Thought("abc", "s"), provider.DefaultPatience + time.Minute, true},
+		{"call", fakeapi.ToolUse("t", "T", "{}"), provider.DefaultPatience + time.Minute, true},
+		{"call, endless", fakeapi.ToolUse("t", "T", "{}"), 2*provider.DefaultPatience + time.Minute, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reply := fakeapi.Answer(c.block)
+			reply.Faults.EventGate = func(k int) <-chan struct{} {
+				if k != 3 { // the second delta
+					return nil
+				}
+				gate := make(chan struct{})
+				time.AfterFunc(c.gap, func() { close(gate) })
+				return gate
+			}
+			inBubble(t, always(reply), func(t *testing.T, m *Model, _ *fakeapi.Server) {
+				h := listen(t.Context(), m, ask("hi"))
+				if h.err != nil || h.reply == nil || (h.reply.Broken == nil) != c.whole {
+					t.Fatalf("error %v, reply %+v; want whole = %v", h.err, h.reply, c.whole)
+				}
+				var e *provider.Error
+				if !c.whole && (!errors.As(h.reply.Broken, &e) || e.Class != provider.Stalled) {
+					t.Errorf("broken by %v, want stalled", h.reply.Broken)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowConsumer: who takes long over an event does not make the server slow.
+func TestSlowConsumer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeapi.StartInMemory(always(fakeapi.Reply{Events: recorded()}))
+		defer server.Close()
+		for ev, err := range newModel(t, server).Stream(t.Context(), ask("hi")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reply, ok := ev.(provider.Reply); ok && reply.Broken != nil {
+				t.Fatal(reply.Broken)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+	})
+}
+
+// TestConnectionIsUsedAgain: also when the server keeps a stream open after its
+// end, for then a new one is made without delay.
+func TestConnectionIsUsedAgain(t *testing.T) {
+	inBubble(t, func(r *fakeapi.Request) fakeapi.Reply {
+		return fakeapi.Reply{Events: recorded(), Faults: fakeapi.Faults{HoldOpen: r.Seq == 3}}
+	}, func(t *testing.T, m *Model, server *fakeapi.Server) {
+		begun := time.Now()
+		for range 4 {
+			listen(t.Context(), m, ask("hi")).whole(t)
+		}
+		if took := time.Since(begun); took > 100*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+	})
+	server := start(t, always(fakeapi.Reply{Events: recorded()}))
+	m := newModel(t, server)
+	remotes := map[string]bool{}
+	for range 5 {
+		listen(t.Context(), m, ask("hi")).whole(t)
+	}
+	for _, r := range server.Requests() {
+		remotes[r.Remote] = true
+	}
+	if len(remotes) != 1 {
+		t.Errorf("%d connections for 5 requests", len(remotes))
+	}
+}
+
+// FuzzAnswer: see checkAnyStream. The SDK's size makes real fuzzing slow, so
+// TestDamagedStreams damages streams on its own.
+func FuzzAnswer(f *testing.F) {
+	f.Add(bytes.Join(recorded(), nil))
+	for _, e := range recorded() {
+		f.Add(append(bytes.Clone(e), "data: {\"type\":\"message_stop\"}\n\n"...))
+	}
+	f.Add([]byte("\xef\xbb\xbf\r\rdata:\r\n\ndata: {}\r"))
+	f.Fuzz(func(t *testing.T, stream []byte) { checkAnyStream(t, stream) })
+}
+
+func TestDamagedStreams(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		events := recorded()
+		for range rapid.IntRange(0, 4).Draw(rt, "events moved") {
+			i, j := rapid.IntRange(0, len(events)-1).Draw(rt, "from"), rapid.IntRange(0, len(events)-1).Draw(rt, "to")
+			switch rapid.IntRange(0, 2).Draw(rt, "how") {
+			case 0:
+				events[i], events[j] = events[j], events[i]
+			case 1:
+				events = slices.Insert(events, j, events[i])
+			case 2:
+				events[i] = nil
+			}
+		}
+		stream := bytes.Join(events, nil)
+		for range rapid.IntRange(0, 4).Draw(rt, "bytes changed") {
+			i := rapid.IntRange(0, max(0, len(stream)-1)).Draw(rt, "at")
+			junk := []byte(rapid.SampledFrom([]string{"", "\n", "\r", "\n\n", "{", "}", "\"", "\x00", "\xff", "0", "-1", "null", "[]", "data:"}).Draw(rt, "junk"))
+			stream = slices.Replace(stream, i, min(len(stream), i+rapid.IntRange(0, 9).Draw(rt, "lost")), junk...)
+		}
+		checkAnyStream(rt, stream)
+	})
+}
+
+// checkAnyStream: no stream makes the decoder panic, hang, or give a call whose
+// input is no object; and it does not matter how its bytes arrive.
+func checkAnyStream(t rapid.TB, stream []byte) {
+	got, err := decode(bytes.NewReader(stream))
+	for _, b := range got.Message.Content {
+		if b.Type == transcript.ToolUse && (!json.Valid(b.Input) || b.Input[0] != '{' || b.ID == "") {
+			t.Errorf("call %+v of %q", b, stream)
+		}
+	}
+	again, err2 := decode(iotest.OneByteReader(bytes.NewReader(stream)))
+	if (err == nil) != (err2 == nil) || len(got.Message.Content) != len(again.Message.Content) {
+		t.Errorf("%q in one piece: %v, %+v\nbyte by byte: %v, %+v", stream, err, got.Message, err2, again.Message)
+	}
+}

@@ -1,0 +1,64 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors of team policy; those of the stores say themselves what they were
+// about, and pass through. A tool turns them into the result texts of the format.
+var (
+	// ErrNoTeam: the caller has no place in a team.
+	ErrNoTeam = errors.New("not in a team")
+	// ErrNotLead: only the lead may do this.
+	ErrNotLead = errors.New("only the team lead may do this")
+	// ErrNotMain: only a main session may lead a team.
+	ErrNotMain = errors.New("only a main session may lead a team")
+	// ErrProtocol: the text of a message is JSON that the team protocol uses.
+	ErrProtocol = errors.New("the text is a message of the team protocol")
+	// ErrNoRequest: there is no such request to respond to.
+	ErrNoRequest = errors.New("no such request")
+	// ErrLeft: the agent has left its team.
+	ErrLeft = errors.New("left the team")
+	// ErrShutdownApproved is the cause with which a backend stops an agent that
+	// agreed to shut down.
+	ErrShutdownApproved = errors.New("the agent approved its shutdown")
+)
+
+// LeadingError says that a session leads a team already.
+type LeadingError struct{ Team string }
+
+func (e *LeadingError) Error() string { return fmt.Sprintf("already leading team %q", e.Team) }
+
+// UnknownTeamError says that the caller leads no team of this name.
+type UnknownTeamError struct{ Team string }
+
+func (e *UnknownTeamError) Error() string { return fmt.Sprintf("no team %q", e.Team) }
+
+// NameError says why a name cannot be given.
+type NameError struct{ Name, Reason string }
+
+func (e *NameError) Error() string { return fmt.Sprintf("name %q %s", e.Name, e.Reason) }
+
+// UnknownMemberError says that nobody of this name is on the roster, and who is.
+type UnknownMemberError struct {
+	Name, Team string
+	Departed   bool     // it was, and has shut down
+	Near       []string // names it may have been meant for
+	Members    []string
+}
+
+func (e *UnknownMemberError) Error() string {
+	var b strings.Builder
+	if e.Departed {
+		fmt.Fprintf(&b, "%q has left team %q", e.Name, e.Team)
+	} else {
+		fmt.Fprintf(&b, "nobody is called %q in team %q", e.Name, e.Team)
+	}
+	if len(e.Near) > 0 {
+		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Near, " or "))
+	}
+	fmt.Fprintf(&b, " (members: %s)", strings.Join(e.Members, ", "))
+	return b.String()
+}

@@ -1,0 +1,221 @@
+package team
+
+import (
+	"context"
+	"time"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// Inbox is what one session takes in of its mail: each message once, in an order
+// that its model can work with. A teammate's follows its seat; a main session's
+// follows the team that it leads, from one to the next.
+type Inbox struct {
+	teams   *Teams
+	session string // the main session's; "" for a teammate
+	mate    *Seat  // nil for a main session
+
+	receipts *receipts
+	returned chan struct{} // signalled when mail was given back
+
+	// The rest belongs to the caller of Next.
+	seat   *Seat // whose mail is watched
+	signal <-chan struct{}
+	stop   func()
+	due    bool // there may be something to read
+	failed bool // the last reading failed
+}
+
+// Inbox opens the caller's mail; ok is false for a sub-agent, which has none,
+// and for a teammate without a seat. shown are the receipts of the transcript,
+// when it is not a new one: mail among them is marked read and not shown again.
+// The caller closes the inbox. A session has one at a time.
+func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
+	if by.Depth > 0 {
+		return nil, false
+	}
+	in = &Inbox{teams: t, receipts: newReceipts(shown), returned: make(chan struct{}, 1), stop: func() {}}
+	if by.Team != "" {
+		in.mate, ok = t.Seat(by)
+		return in, ok
+	}
+	in.session = by.SessionID
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leadOf(by.SessionID).inbox = in
+	return in, true
+}
+
+// Close ends the inbox. It must not be called while Next runs.
+func (in *Inbox) Close() {
+	in.stop()
+	if in.mate != nil {
+		return
+	}
+	t := in.teams
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l, ok := t.leads[in.session]; ok && l.inbox == in {
+		l.inbox = nil
+		if l.seat == nil {
+			delete(t.leads, in.session)
+		}
+	}
+}
+
+// retryTime is how long a reading that failed waits for a signal before it is
+// tried again.
+const retryTime = 2 * time.Second
+
+// Next blocks until there is mail and returns all of it, sorted. What must be
+// done on the way is done: agents that agreed to shut down are let go. It
+// returns nothing when what came was not for the model: whoever watches whether
+// mail still waits can look again then. Errors: [ErrLeft] when a teammate has
+// left its team (the last call), the cause of ctx, and a store's; after a
+// store's, the next call waits a little and tries again. Only one goroutine may
+// call it.
+func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
+	for {
+		seat, changed, notes := in.place()
+		if seat != nil && seat.hasLeft() && in.mate != nil {
+			return nil, ErrLeft
+		}
+		if len(notes) > 0 {
+			Sort(notes)
+			return notes, nil
+		}
+		in.follow(seat)
+		if in.due {
+			in.due = false
+			mails, silent, err := in.take(ctx, seat)
+			in.failed = err != nil
+			if len(mails) > 0 {
+				return mails, nil
+			}
+			if silent || err != nil {
+				return nil, err
+			}
+		}
+		if err := in.wait(ctx, changed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// place is whose mail to read now, a channel that is closed when that changes,
+// and notes of the runtime.
+func (in *Inbox) place() (*Seat, <-chan struct{}, []Mail) {
+	if in.mate != nil {
+		return in.mate, in.mate.left, nil
+	}
+	t := in.teams
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.leadOf(in.session)
+	notes := l.notes
+	l.notes = nil
+	return l.seat, l.changed, notes
+}
+
+// follow watches the mail of a seat, if it does not already.
+func (in *Inbox) follow(seat *Seat) {
+	if seat == in.seat {
+		return
+	}
+	in.stop()
+	in.seat, in.signal, in.stop, in.due, in.failed = seat, nil, func() {}, false, false
+	if seat != nil {
+		in.signal, in.stop = in.teams.mail.Watch(seat.Address())
+		in.due = true
+	}
+}
+
+func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
+	var retry <-chan time.Time
+	if in.failed {
+		timer := time.NewTimer(retryTime)
+		defer timer.Stop()
+		retry = timer.C
+	}
+	select {
+	case <-in.signal:
+		in.due = true
+	case <-retry:
+		in.due = true
+	case <-in.returned:
+		in.failed = true // what could not be kept just now is tried again a little later
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// take reads what is new at a seat and makes it mail; silent tells that some of
+// it was not for the model. It may return both mail and an error: then some
+// could not be dealt with, and comes again.
+func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent bool, err error) {
+	in.receipts.begin()
+	unread, err := in.teams.mail.Unread(ctx, seat.Address())
+	if err != nil {
+		in.receipts.abort()
+		return nil, false, err
+	}
+	for _, m := range in.receipts.fresh(seat.Address(), unread) {
+		mail, show, receiveErr := in.teams.receive(ctx, seat, m)
+		switch {
+		case receiveErr != nil:
+			err = receiveErr
+			in.receipts.giveBack(m.ID)
+		case show:
+			mails = append(mails, mail)
+		default:
+			silent = true
+			in.receipts.owe(m.ID)
+		}
+	}
+	if settleErr := in.settle(ctx); err == nil {
+		err = settleErr
+	}
+	Sort(mails)
+	return mails, silent, err
+}
+
+// Shown marks mail read. Call it when the transcript has the mail; ids that are
+// no mail's are left alone. When it fails the mail is not shown again, and is
+// marked with the next. Any goroutine may call it.
+func (in *Inbox) Shown(ctx context.Context, ids []mailbox.ID) error {
+	in.receipts.owe(ids...)
+	return in.settle(ctx)
+}
+
+// GiveBack says that mail could not be shown after all: it comes again. Any
+// goroutine may call it.
+func (in *Inbox) GiveBack(ids []mailbox.ID) {
+	for _, id := range ids {
+		in.receipts.giveBack(id)
+	}
+	select {
+	case in.returned <- struct{}{}:
+	default:
+	}
+}
+
+// settle marks read what is owed.
+func (in *Inbox) settle(ctx context.Context) error {
+	var first error
+	for at, ids := range in.receipts.takeOwed() {
+		if err := in.teams.mail.MarkRead(ctx, at, ids); err != nil {
+			in.receipts.oweAgain(at, ids)
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		for _, key := range in.receipts.marked(ids) {
+			in.teams.ledger.remove(at, key)
+		}
+	}
+	return first
+}

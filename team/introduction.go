@@ -1,0 +1,40 @@
+package team
+
+import (
+	"fmt"
+	"strings"
+)
+
+// introduction tells a new teammate where it is. It is the runtime's word, in
+// the tag that marks such, and goes before the teammate's first prompt.
+func introduction(c Config, self Member) string {
+	var b strings.Builder
+	b.WriteString("<system-reminder>\n")
+	fmt.Fprintf(&b, "You are %q, a member of the team %q.", escapeText(self.Name), escapeText(c.Name))
+	fmt.Fprintf(&b, " The team is led by %q, who started you and gives you the work below.", LeadName)
+	if others := otherMates(c, self); others != "" {
+		b.WriteString(" Your teammates: " + escapeText(others) + ". More may join later.")
+	} else {
+		b.WriteString(" You have no teammates yet; some may join later.")
+	}
+	b.WriteString("\n\nNo other agent sees the text of your replies: to tell somebody something, call SendMessage with the " +
+		"member's name as recipient (" + LeadName + " for the lead). Their messages reach you by themselves, between your " +
+		"tool calls or when you are idle; you need not wait or look for them.\n\n" +
+		"The team shares one task list. Look at it with TaskList, take a task by setting it in_progress with TaskUpdate, " +
+		"set it completed only when it is really done, and then look for the next one. When you can do nothing more, " +
+		"end your turn: the lead is told that you are idle, and you are woken when there is mail or an open task for you. " +
+		"If the lead asks you to shut down, answer with SendMessage, type shutdown_response.\n")
+	b.WriteString("</system-reminder>")
+	return b.String()
+}
+
+// otherMates lists the other teammates with their types.
+func otherMates(c Config, self Member) string {
+	var others []string
+	for _, m := range c.Teammates() {
+		if m.Name != self.Name {
+			others = append(others, m.Name+" ("+m.AgentType+")")
+		}
+	}
+	return strings.Join(others, ", ")
+}

@@ -1,0 +1,102 @@
+package team
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// Kind says how urgent mail is. Of what waits, a session takes shutdown requests
+// first, then the lead's mail, then everybody else's, then a task.
+type Kind string
+
+// The kinds, the most urgent first. System is a note of the runtime.
+const (
+	KindShutdown Kind = "shutdown"
+	KindLead     Kind = "lead"
+	KindPeer     Kind = "peer"
+	KindSystem   Kind = "system"
+	KindTask     Kind = "task"
+)
+
+// rank orders the kinds. Notes of the runtime keep their place among the mail of
+// peers: they came as such.
+var rank = map[Kind]int{KindShutdown: 0, KindLead: 1, KindPeer: 2, KindSystem: 2, KindTask: 3}
+
+// Mail is input for a session's model.
+type Mail struct {
+	Kind    Kind
+	Text    string // wrapped, as the model gets it
+	From    string // the sender's name
+	Color   string // the sender's; "" when it has none
+	Preview string // one line for a person
+	// IDs are the receipts to keep with the transcript entry that shows this,
+	// and to give to [Inbox.Shown] then.
+	IDs []mailbox.ID
+}
+
+// Sort puts mail in the order in which a model gets it: by kind, and within a
+// kind as it stands.
+func Sort(mails []Mail) {
+	slices.SortStableFunc(mails, func(a, b Mail) int { return rank[a.Kind] - rank[b.Kind] })
+}
+
+// Join is several pieces of mail as one input (facts: claude-code §4.5).
+func Join(mails []Mail) string {
+	texts := make([]string, len(mails))
+	for i, m := range mails {
+		texts[i] = m.Text
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// previewLength is the most characters of a preview.
+const previewLength = 100
+
+// oneLine shortens text to a line that a terminal shows harmlessly.
+func oneLine(text string) string {
+	if len(text) > 8*previewLength {
+		text = text[:8*previewLength]
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case invisible(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	line := []rune(strings.Join(strings.Fields(text), " "))
+	if len(line) > previewLength {
+		return string(line[:previewLength-1]) + "…"
+	}
+	return string(line)
+}
+
+// preview is a message in one line: what it does if it is protocol, else its
+// summary or its first words.
+func preview(m mailbox.Message, c Control) string {
+	switch c := c.(type) {
+	case IdleNotification:
+		return oneLine(m.From + " is idle (" + string(c.IdleReason) + ") " + c.Summary + c.FailureReason)
+	case ShutdownRequest:
+		return oneLine("asked to shut down: " + c.Reason)
+	case ShutdownRejected:
+		return oneLine("goes on working: " + c.Reason)
+	case Assignment:
+		return oneLine("task #" + c.TaskID + " assigned: " + c.Subject)
+	case PlanRequest:
+		return oneLine("asks for approval of its plan " + c.PlanFilePath)
+	case PlanResponse:
+		if c.Approved {
+			return "approved the plan"
+		}
+		return oneLine("wants the plan changed: " + c.Feedback)
+	}
+	if m.Summary != "" {
+		return oneLine(m.Summary)
+	}
+	return oneLine(m.Text)
+}

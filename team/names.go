@@ -1,0 +1,138 @@
+package team
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxName is the longest name of a team or an agent, in characters.
+const maxName = 64
+
+// runtimeNames are the senders of our own runtime (facts: claude-code §4.5,
+// §5.6, §9), as [skeleton] writes them: nobody else may look like them.
+var runtimeNames = []string{skeleton(LeadName), skeleton(systemName), skeleton(taskListName)}
+
+// deviceName matches what Windows takes for a device, whatever its extension.
+var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
+
+// CleanName turns the name that was asked for an agent into the one it gets: an
+// @ becomes a dash (facts: claude-code §2.2), space around it goes. Names that
+// could be taken for the lead, the runtime, a path or another agent's mail file
+// are refused with a [*NameError].
+func CleanName(raw string) (string, error) {
+	name := strings.ReplaceAll(strings.TrimSpace(raw), "@", "-")
+	if reason := badName(name); reason != "" {
+		return "", &NameError{raw, reason}
+	}
+	switch {
+	case strings.ContainsAny(name, `/\`):
+		return "", &NameError{raw, "must not contain path separators"}
+	case !strings.ContainsFunc(name, isWordRune):
+		return "", &NameError{raw, "needs a letter or a digit"}
+	case slices.Contains(runtimeNames, skeleton(name)):
+		return "", &NameError{raw, "could be mistaken for " + LeadName + " or for the runtime itself"}
+	case deviceName.MatchString(name):
+		return "", &NameError{raw, "is the name of a device on some systems"}
+	}
+	return name, nil
+}
+
+// cleanTeamName checks the name of a new team. It is kept raw (its folder is
+// named by a safe rule), so any letters will do.
+func cleanTeamName(raw string) (string, error) {
+	name := strings.TrimSpace(raw)
+	if reason := badName(name); reason != "" {
+		return "", &NameError{raw, reason}
+	}
+	return name, nil
+}
+
+// badName says what no name may be.
+func badName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case !utf8.ValidString(name):
+		return "is not valid UTF-8"
+	case utf8.RuneCountInString(name) > maxName:
+		return "has more than " + strconv.Itoa(maxName) + " characters"
+	case strings.ContainsFunc(name, invisible):
+		return "contains control or invisible characters"
+	}
+	return ""
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// invisible reports runes that break a line, hide, or turn the direction.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector)
+}
+
+// lookalikes maps letters to the Latin ones that they are mistaken for.
+var lookalikes = strings.NewReplacer(
+	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "х", "x", "у", "y", "і", "i", "ѕ", "s", "ԁ", "d",
+	"ӏ", "l", "т", "t", "м", "m", "к", "k", "ѐ", "e", "ё", "e", "α", "a", "ε", "e", "ο", "o", "ρ", "p",
+	"τ", "t", "ι", "i", "κ", "k", "ν", "v", "υ", "y", "μ", "m", "ɑ", "a", "ı", "i", "ǀ", "l", "ⅼ", "l",
+	"ⅿ", "m", "ⅾ", "d", "ᴛ", "t", "ᴇ", "e", "ᴀ", "a", "ᴍ", "m", "ʟ", "l", "ᴅ", "d", "|", "l", "1", "l", "0", "o",
+)
+
+// skeleton is what is left of a name for an eye that reads fast: lower case,
+// look-alikes replaced, separators and accents dropped.
+func skeleton(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if r >= 0xFF01 && r <= 0xFF5E { // full-width forms
+			r -= 0xFEE0
+		}
+		r = unicode.ToLower(r)
+		for _, r := range lookalikes.Replace(string(r)) {
+			if isWordRune(r) {
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+// mailKey says whether two names would share a mail file on a file system that
+// does not tell upper from lower case (facts: claude-code §5.1).
+func mailKey(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch r = unicode.ToLower(r); {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
+			return r
+		default:
+			return '-'
+		}
+	}, name)
+}
+
+// freeName is name, or with the suffix -2, -3, … the first that no member has.
+func freeName(c *Config, name string) string {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(c.Members, func(m Member) bool { return mailKey(m.Name) == mailKey(name) })
+	}
+	free := name
+	for n := 2; taken(free); n++ {
+		free = name + "-" + strconv.Itoa(n)
+	}
+	return free
+}
+
+// colors are given to teammates in turn (facts: claude-code §4).
+var colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
+
+// colorsGiven is how many colours a roster shows to have been given: it must
+// not give the newest teammate's again.
+func colorsGiven(c *Config) int {
+	given := 0
+	for _, m := range c.Teammates() {
+		given = max(given+1, slices.Index(colors, m.Color)+1)
+	}
+	return given
+}

@@ -1,0 +1,200 @@
+package team
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Control is a message of the team protocol: one of the types below. Their
+// fields stand in the order in which they are written.
+type Control interface{ kind() string }
+
+// The values of "type" in the protocol.
+const (
+	typeIdle             = "idle_notification"
+	typeShutdownRequest  = "shutdown_request"
+	typeShutdownApproved = "shutdown_approved"
+	typeShutdownRejected = "shutdown_rejected"
+	typeTerminated       = "teammate_terminated"
+	typeAssignment       = "task_assignment"
+	typePlanRequest      = "plan_approval_request"
+	typePlanResponse     = "plan_approval_response"
+)
+
+// otherTypes belong to the protocol and are not handled by this package: a model
+// must not send them either (facts: claude-code §5.6, §7). The value says
+// whether the runtime consumes such a message without showing it (§4.5).
+var otherTypes = map[string]bool{
+	"permission_request":          false,
+	"permission_response":         true,
+	"mode_set_request":            true,
+	"team_permission_update":      true,
+	"sandbox_permission_request":  false,
+	"sandbox_permission_response": true,
+}
+
+// IdleReason says why an agent went idle.
+type IdleReason string
+
+// The reasons.
+const (
+	Available       IdleReason = "available"
+	IdleInterrupted IdleReason = "interrupted"
+	IdleFailed      IdleReason = "failed"
+)
+
+// IdleNotification tells the lead that an agent ended its turn (facts:
+// claude-code §5.4).
+type IdleNotification struct {
+	Type            string     `json:"type"`
+	From            string     `json:"from"`
+	Timestamp       string     `json:"timestamp"`
+	IdleReason      IdleReason `json:"idleReason"`
+	Summary         string     `json:"summary,omitempty"` // of the turn's last mail to a peer
+	CompletedTaskID string     `json:"completedTaskId,omitempty"`
+	CompletedStatus string     `json:"completedStatus,omitempty"`
+	FailureReason   string     `json:"failureReason,omitempty"`
+}
+
+// ShutdownRequest asks an agent to end (facts: claude-code §5.5).
+type ShutdownRequest struct {
+	Type      string `json:"type"`
+	RequestID string `json:"requestId"`
+	From      string `json:"from"`
+	Reason    string `json:"reason,omitempty"`
+	Timestamp string `json:"timestamp"`
+}
+
+// ShutdownApproved says that the agent ends now.
+type ShutdownApproved struct {
+	Type        string `json:"type"`
+	RequestID   string `json:"requestId"`
+	From        string `json:"from"`
+	Timestamp   string `json:"timestamp"`
+	PaneID      string `json:"paneId,omitempty"`
+	BackendType string `json:"backendType,omitempty"`
+}
+
+// ShutdownRejected says that the agent goes on, and why.
+type ShutdownRejected struct {
+	Type      string `json:"type"`
+	RequestID string `json:"requestId"`
+	From      string `json:"from"`
+	Reason    string `json:"reason"`
+	Timestamp string `json:"timestamp"`
+}
+
+// Terminated tells the lead's model that an agent is gone (facts: claude-code
+// §5.6). It is never posted.
+type Terminated struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// Assignment tells an agent that a task is its own now (facts: claude-code
+// §3.5).
+type Assignment struct {
+	Type        string `json:"type"`
+	TaskID      string `json:"taskId"`
+	Subject     string `json:"subject"`
+	Description string `json:"description"`
+	AssignedBy  string `json:"assignedBy"`
+	Timestamp   string `json:"timestamp"`
+}
+
+// PlanRequest asks the lead to approve a plan (facts: claude-code §6).
+type PlanRequest struct {
+	Type         string `json:"type"`
+	From         string `json:"from"`
+	Timestamp    string `json:"timestamp"`
+	PlanFilePath string `json:"planFilePath"`
+	PlanContent  string `json:"planContent"`
+	RequestID    string `json:"requestId"`
+}
+
+// PlanResponse answers it: with the permission mode to work in, or with what
+// to change.
+type PlanResponse struct {
+	Type           string `json:"type"`
+	RequestID      string `json:"requestId"`
+	Approved       bool   `json:"approved"`
+	Feedback       string `json:"feedback,omitempty"`
+	Timestamp      string `json:"timestamp"`
+	PermissionMode string `json:"permissionMode,omitempty"`
+}
+
+// OtherControl is a message of the protocol that this package only recognises.
+type OtherControl struct{ Type string }
+
+func (IdleNotification) kind() string { return typeIdle }
+func (ShutdownRequest) kind() string  { return typeShutdownRequest }
+func (ShutdownApproved) kind() string { return typeShutdownApproved }
+func (ShutdownRejected) kind() string { return typeShutdownRejected }
+func (Terminated) kind() string       { return typeTerminated }
+func (Assignment) kind() string       { return typeAssignment }
+func (PlanRequest) kind() string      { return typePlanRequest }
+func (PlanResponse) kind() string     { return typePlanResponse }
+func (c OtherControl) kind() string   { return c.Type }
+
+// Parse reads the text of a message as protocol. It says nothing about who
+// wrote the text: only a message that the runtime posted as protocol may be
+// acted on.
+func Parse(text string) (Control, bool) {
+	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "\ufeff"))
+	if !strings.HasPrefix(text, "{") {
+		return nil, false
+	}
+	var head struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal([]byte(text), &head) != nil {
+		return nil, false
+	}
+	switch head.Type {
+	case typeIdle:
+		return decode[IdleNotification](text)
+	case typeShutdownRequest:
+		return decode[ShutdownRequest](text)
+	case typeShutdownApproved:
+		return decode[ShutdownApproved](text)
+	case typeShutdownRejected:
+		return decode[ShutdownRejected](text)
+	case typeTerminated:
+		return decode[Terminated](text)
+	case typeAssignment:
+		return decode[Assignment](text)
+	case typePlanRequest:
+		return decode[PlanRequest](text)
+	case typePlanResponse:
+		return decode[PlanResponse](text)
+	}
+	_, known := otherTypes[head.Type]
+	return OtherControl{head.Type}, known
+}
+
+// decode reads text as C. Fields of another shape make it an [OtherControl]:
+// still protocol, but nothing to act on.
+func decode[C Control](text string) (Control, bool) {
+	var c C
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return OtherControl{c.kind()}, true
+	}
+	return c, true
+}
+
+// encode is the text of a control message.
+func encode(c Control) string { return string(jsonx.MustMarshal(c)) }
+
+// stamp is a moment as shared files write it.
+func stamp(at time.Time) string { return at.UTC().Format(transcript.TimeFormat) }
+
+// requestID names a request as observed: what, when, and the agent that it
+// goes to or, for a plan, comes from (facts: claude-code §5.3, §6).
+func requestID(what string, at time.Time, agent string) string {
+	return what + "-" + strconv.FormatInt(at.UnixMilli(), 10) + "@" + agent
+}

@@ -1,0 +1,151 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// leadColor is the colour in which results show the lead, who has none in
+// rosters and mail (facts: claude-code §5.3).
+const leadColor = "red"
+
+// Delivery says where a message went.
+type Delivery struct {
+	To    string // the recipient's name on the roster
+	Color string // the recipient's
+}
+
+// Send posts a message that a model wrote to a member of the team; to may be a
+// name or name@team. It returns nil only when the message stands in the
+// recipient's inbox. Errors: [*UnknownMemberError], [ErrProtocol], [ErrLeft].
+func (s *Seat) Send(ctx context.Context, to, text, summary string) (Delivery, error) {
+	if err := s.mayWrite(text); err != nil {
+		return Delivery{}, err
+	}
+	member, err := s.recipient(ctx, to)
+	if err != nil {
+		return Delivery{}, err
+	}
+	if err := s.post(ctx, member.Name, s.message(text, summary)); err != nil {
+		return Delivery{}, err
+	}
+	if member.Name != LeadName {
+		s.mu.Lock()
+		s.lastDM = "[to " + member.Name + "] " + summary
+		s.mu.Unlock()
+	}
+	return Delivery{member.Name, shownColor(member)}, nil
+}
+
+// Reach says whom a broadcast reached.
+type Reach struct {
+	Reached []string // in the order of the roster
+	Missed  []Missed
+}
+
+// Missed is a member that a broadcast did not reach.
+type Missed struct {
+	Name string
+	Err  error
+}
+
+// Broadcast posts a message that a model wrote to every other member, one write
+// each. A member that it could not be posted to does not stop it.
+func (s *Seat) Broadcast(ctx context.Context, text, summary string) (Reach, error) {
+	if err := s.mayWrite(text); err != nil {
+		return Reach{}, err
+	}
+	config, err := s.config(ctx)
+	if err != nil {
+		return Reach{}, err
+	}
+	m := s.message(text, summary)
+	var reach Reach
+	for _, member := range config.Members {
+		if member.Name == s.Name || s.teams.departing(s.Team, member.Name) {
+			continue
+		}
+		if err := s.post(ctx, member.Name, m); err != nil {
+			reach.Missed = append(reach.Missed, Missed{member.Name, err})
+			continue
+		}
+		reach.Reached = append(reach.Reached, member.Name)
+	}
+	return reach, nil
+}
+
+func (s *Seat) mayWrite(text string) error {
+	if s.hasLeft() {
+		return ErrLeft
+	}
+	if _, protocol := Parse(text); protocol {
+		return ErrProtocol
+	}
+	return nil
+}
+
+func (s *Seat) message(text, summary string) mailbox.Message {
+	summary = strings.Join(strings.Fields(summary), " ")
+	return mailbox.Message{From: s.Name, Text: text, Summary: summary, Timestamp: stamp(time.Now()), Color: s.Color}
+}
+
+// recipient finds a member on the roster as it is now.
+func (s *Seat) recipient(ctx context.Context, to string) (Member, error) {
+	config, err := s.config(ctx)
+	if err != nil {
+		return Member{}, err
+	}
+	return s.teams.member(&config, to)
+}
+
+// member finds a member by name or name@team. One that is leaving counts as
+// departed: it reads no more mail.
+func (t *Teams) member(c *Config, asked string) (Member, error) {
+	name := strings.TrimSpace(asked)
+	if m := c.Find(strings.TrimSuffix(name, "@"+c.Name)); m != nil && !t.departing(c.Name, m.Name) {
+		return *m, nil
+	}
+	unknown := &UnknownMemberError{Name: name, Team: c.Name}
+	unknown.Departed = t.departing(c.Name, name)
+	for _, m := range c.Members {
+		if !t.departing(c.Name, m.Name) {
+			unknown.Members = append(unknown.Members, m.Name)
+		}
+	}
+	local, _, _ := strings.Cut(name, "@")
+	unknown.Near = NearNames(local, unknown.Members)
+	return Member{}, unknown
+}
+
+// departing reports whether a teammate has left, or is about to, as far as this
+// process knows.
+func (t *Teams) departing(team, name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	crew, ok := t.crews[team]
+	if !ok {
+		return false
+	}
+	if crew.departures[name] != nil {
+		return true
+	}
+	seat, ok := crew.mates[name]
+	return ok && seat.hasLeft()
+}
+
+func shownColor(m Member) string {
+	if m.Name == LeadName {
+		return leadColor
+	}
+	return m.Color
+}
+
+// isUnknown reports whether err says that a recipient does not exist.
+func isUnknown(err error) bool {
+	_, ok := errors.AsType[*UnknownMemberError](err)
+	return ok
+}

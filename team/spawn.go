@@ -1,0 +1,161 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// SpawnRequest says what teammate to start.
+type SpawnRequest struct {
+	Team        string // "" or the team that the caller leads
+	Name        string
+	AgentType   string
+	Model       string // as the user names it; "" for the lead's own
+	Prompt      string
+	Description string // of the work, in a few words
+	PlanMode    bool   // it must have a plan approved first
+}
+
+// Spawned is a teammate that runs.
+type Spawned struct {
+	Team   string
+	Member Member
+}
+
+// Spawn starts a teammate in the team that the caller leads. It stands on the
+// roster before it runs; when it cannot be started it is taken off again. A
+// name that a member has gets a suffix. Errors: [ErrNoTeam], [ErrNotLead],
+// [*UnknownTeamError], [*NameError], and the backend's.
+func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spawned, error) {
+	lead, ok := t.Seat(by)
+	switch {
+	case ok && !lead.Lead:
+		return Spawned{}, ErrNotLead
+	case r.Team != "" && (!ok || mailKey(r.Team) != mailKey(lead.Team)):
+		return Spawned{}, &UnknownTeamError{r.Team}
+	case !ok:
+		return Spawned{}, ErrNoTeam
+	case t.backend == nil:
+		return Spawned{}, fmt.Errorf("start teammate %q: %w", r.Name, errors.ErrUnsupported)
+	}
+	name, err := CleanName(r.Name)
+	if err != nil {
+		return Spawned{}, err
+	}
+	config, member, err := t.join(ctx, lead, t.newMember(by, lead.Team, name, r))
+	if err != nil {
+		return Spawned{}, err
+	}
+	seat := t.seat(config, member)
+	if err := t.start(ctx, by, seat, config, member, r); err != nil {
+		return Spawned{}, errors.Join(err, t.undo(ctx, seat))
+	}
+	return Spawned{lead.Team, member}, nil
+}
+
+func (t *Teams) newMember(by tool.Caller, team, name string, r SpawnRequest) Member {
+	model := r.Model
+	if model == "" {
+		model = by.Model
+	}
+	return Member{
+		Name: name, AgentType: r.AgentType, Model: model, Prompt: r.Prompt, Color: t.nextColor(team), PlanModeRequired: r.PlanMode,
+		JoinedAt: time.Now().UnixMilli(), PaneID: t.backend.Kind(), Cwd: by.Cwd, Subscriptions: []string{},
+		BackendType: t.backend.Kind(),
+	}
+}
+
+// nextColor gives each colour in turn; one that was given does not come back
+// when its teammate leaves.
+func (t *Teams) nextColor(team string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	given := 0
+	if crew, ok := t.crews[team]; ok {
+		given = crew.colors
+		crew.colors++
+	}
+	return colors[given%len(colors)]
+}
+
+// errNameTaken says that somebody joined under a name while it was prepared.
+var errNameTaken = errors.New("the name was taken meanwhile")
+
+// join puts a member on the roster, under its name or the next free one.
+func (t *Teams) join(ctx context.Context, lead *Seat, m Member) (Config, Member, error) {
+	wanted := m.Name
+	for {
+		config, err := lead.config(ctx)
+		if err != nil {
+			return Config{}, Member{}, err
+		}
+		m.Name = freeName(&config, wanted)
+		m.AgentID = AgentID(m.Name, lead.Team)
+		if err := t.retire(ctx, mailbox.Address{Team: lead.Team, Agent: m.Name}); err != nil {
+			return Config{}, Member{}, err
+		}
+		config, err = t.updateRoster(ctx, lead.Team, lead.agent(), func(c *Config) error {
+			if freeName(c, wanted) != m.Name {
+				return errNameTaken
+			}
+			c.Members = append(c.Members, m)
+			return nil
+		})
+		if err == nil {
+			return config, m, nil
+		}
+		if !errors.Is(err, errNameTaken) {
+			return Config{}, Member{}, fmt.Errorf("add %q to team %q: %w", wanted, lead.Team, err)
+		}
+	}
+}
+
+// retire marks read what waits in the inbox of a former teammate: it is not
+// meant for a new one of the same name. While nobody of this name is on the
+// roster, nobody writes to it.
+func (t *Teams) retire(ctx context.Context, at mailbox.Address) error {
+	unread, err := t.mail.Unread(ctx, at)
+	if err != nil || len(unread) == 0 {
+		return err
+	}
+	var ids []mailbox.ID
+	for _, m := range unread {
+		ids = append(ids, m.ID)
+	}
+	return t.mail.MarkRead(ctx, at, ids)
+}
+
+// seat gives a member of the roster its place in this process.
+func (t *Teams) seat(c Config, m Member) *Seat {
+	seat := newSeat(t, c.Name, m.Name, c.LeadSessionID)
+	seat.Color, seat.paneID, seat.backend = m.Color, m.PaneID, m.BackendType
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if crew, ok := t.crews[c.Name]; ok {
+		crew.mates[m.Name] = seat
+		delete(crew.departures, m.Name)
+	}
+	return seat
+}
+
+// start hands a teammate to the backend.
+func (t *Teams) start(ctx context.Context, by tool.Caller, seat *Seat, c Config, m Member, r SpawnRequest) error {
+	return t.backend.Start(ctx, Spawn{
+		Seat: seat, Member: m, LeadSession: c.LeadSessionID, Lead: by.AgentID, Description: r.Description,
+		Introduction: introduction(c, m),
+		Input:        Wrap(mailbox.Message{From: LeadName, Summary: r.Description, Text: r.Prompt}),
+	})
+}
+
+// undo takes a teammate that did not start off the roster.
+func (t *Teams) undo(ctx context.Context, seat *Seat) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	_, err := t.depart(ctx, seat.Address(), func() error { return nil })
+	return err
+}

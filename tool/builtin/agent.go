@@ -1,0 +1,278 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Spawner runs sub-agents.
+type Spawner interface {
+	// SpawnSubAgent runs a sub-agent to its end, or with Background set starts
+	// it and returns at once. When ctx ends it returns early. After an error the
+	// result may still have an AgentID: the sub-agent can be resumed.
+	SpawnSubAgent(ctx context.Context, r SubAgentRequest) (SubAgentResult, error)
+}
+
+// SubAgentRequest says what sub-agent to run.
+type SubAgentRequest struct {
+	Caller      tool.Caller // whose sub-agent it is
+	Call        string      // the tool_use id
+	Type        string
+	Model       string // as the model named it; "" for the type's own or the caller's
+	Prompt      string
+	Description string // in a few words
+	MaxTurns    int    // 0: no limit
+	Resume      string // agent id of an earlier run to go on with; "" for a new one
+	Background  bool
+}
+
+// SubAgentResult is what became of it.
+type SubAgentResult struct {
+	AgentID   string
+	Content   []transcript.Block // its last reply
+	Usage     transcript.Usage   // of its last reply
+	Tokens    int                // in all
+	ToolCalls int
+	Took      time.Duration
+
+	Async      bool   // it runs in the background: only AgentID and OutputFile are set
+	OutputFile string // where its output can be read
+}
+
+// AgentType is a kind of agent that can be started.
+type AgentType struct {
+	Name        string
+	Description string // when to use it, for the model
+}
+
+// AgentTool starts sub-agents, and teammates when the caller leads a team. The
+// types stand in its description: they must be the same for all agents of a
+// team.
+func AgentTool(teams *team.Teams, spawner Spawner, types []AgentType) tool.Tool {
+	lines := make([]string, len(types))
+	for i, t := range types {
+		lines[i] = "- " + t.Name + ": " + t.Description
+	}
+	spec := agentSpec
+	spec.Description = fmt.Sprintf(agentDescription, strings.Join(lines, "\n"))
+	return agentTool{teams, spawner, types, spec}
+}
+
+type agentTool struct {
+	teams   *team.Teams
+	spawner Spawner
+	types   []AgentType
+	spec    tool.Spec
+}
+
+const agentDescription = `Starts another agent for a part of the work. It has a fresh context window: it knows only the prompt that you give it.
+
+Types of agents (subagent_type):
+%s
+
+Two ways to use it:
+
+1. A sub-agent (no name): it works, and its last reply is the result of this call. Use it for a search or a look-around that would fill your own context, for a piece of work that stands by itself, and for several such pieces at once: calls in the same reply run side by side. It cannot ask you anything while it works.
+   - resume: the agentId of an earlier run continues that run with the new prompt; it still knows everything from before.
+   - run_in_background: the call returns at once and you are told when the agent is done.
+   - max_turns: an upper limit of its rounds.
+
+2. A teammate (with name, when you lead a team): it joins the team, keeps running, shares the task list and writes and reads mail. The call returns as soon as it runs; do not wait for it, its messages come by themselves. Give it a short name that says what it does ("parser", "tester"), and in the prompt its part, which files are its own, whom to ask, and what to report. If you want to see a plan before anything is changed, say so in the prompt: it shall send the plan to you and wait for your answer.
+
+Do not use it for what you can do in a few calls yourself: reading a file you know, or searching for one name.
+
+A good prompt names the goal and why, the files and places that you know already, whether to change files or only to look, how to check the result, and in what form to answer. The answer comes to you, not to the person: tell the person what matters in it. Trust but verify: look at what a sub-agent changed before you call it done.`
+
+const agentSchema = `{"type":"object","properties":{` +
+	`"description":{"type":"string","description":"The work in 3 to 5 words"},` +
+	`"prompt":{"type":"string","description":"What the agent is to do; all that it will know"},` +
+	`"subagent_type":{"type":"string","description":"Which type of agent"},` +
+	`"model":{"type":"string","enum":["sonnet","opus","haiku"],"description":"Model to use; the usual one when left out"},` +
+	`"resume":{"type":"string","description":"agentId of an earlier run to continue"},` +
+	`"run_in_background":{"type":"boolean","description":"Return at once; you are told when it is done"},` +
+	`"max_turns":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991,"description":"At most so many rounds"},` +
+	`"name":{"type":"string","description":"Name of a teammate to start"},` +
+	`"team_name":{"type":"string","description":"The team that it joins; your own when left out"},` +
+	`"mode":{"type":"string","enum":["acceptEdits","bypassPermissions","default","delegate","dontAsk","plan"],"description":"Leave it out: every agent works in the mode of the session that starts it"}` +
+	`},"required":["description","prompt","subagent_type"],"additionalProperties":false}`
+
+var agentSpec = tool.Spec{
+	Name: "Agent", Aliases: []string{"Task"}, Schema: tool.NewSchema(agentSchema), Parallel: true,
+}
+
+func (t agentTool) Spec() tool.Spec { return t.spec }
+
+func (agentTool) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
+
+type agentInput struct {
+	Description  string `json:"description"`
+	Prompt       string `json:"prompt"`
+	SubagentType string `json:"subagent_type"`
+	Model        string `json:"model"`
+	Resume       string `json:"resume"`
+	Background   bool   `json:"run_in_background"`
+	MaxTurns     int    `json:"max_turns"`
+	Name         string `json:"name"`
+	TeamName     string `json:"team_name"`
+	Mode         string `json:"mode"`
+}
+
+func (t agentTool) Run(ctx context.Context, call tool.Call) tool.Result {
+	var in agentInput
+	if failed, ok := decodeTeamInput(call, &in); !ok {
+		return failed
+	}
+	caller := tool.CallerFrom(ctx)
+	if caller.Team != "" && caller.Depth == 0 {
+		return tool.Error("Teammates cannot start agents. Do the work yourself, or ask " + team.LeadName +
+			" with SendMessage for another teammate.")
+	}
+	if failed, ok := t.checkType(in.SubagentType); !ok {
+		return failed
+	}
+	_, leads := t.teams.Seat(caller)
+	if in.Name != "" && in.Resume == "" && (leads || in.TeamName != "" && caller.Depth == 0) {
+		return t.spawnTeammate(ctx, caller, in)
+	}
+	return t.runSubAgent(ctx, caller, call, in)
+}
+
+func (t agentTool) checkType(name string) (tool.Result, bool) {
+	names := make([]string, len(t.types))
+	for i, known := range t.types {
+		names[i] = known.Name
+	}
+	if slices.Contains(names, name) {
+		return tool.Result{}, true
+	}
+	text := fmt.Sprintf("There is no agent type %q.", name)
+	if near := team.NearNames(name, names); len(near) > 0 {
+		text += fmt.Sprintf(" Did you mean %s?", strings.Join(near, " or "))
+	}
+	return tool.Error(text + " Known types: " + strings.Join(names, ", ") + "."), false
+}
+
+// teammateSpawned is the structured twin of facts: claude-code §4.
+type teammateSpawned struct {
+	Status           string `json:"status"`
+	Prompt           string `json:"prompt"`
+	TeammateID       string `json:"teammate_id"`
+	AgentID          string `json:"agent_id"`
+	AgentType        string `json:"agent_type"`
+	Model            string `json:"model"`
+	Name             string `json:"name"`
+	Color            string `json:"color"`
+	TmuxSessionName  string `json:"tmux_session_name"`
+	TmuxWindowName   string `json:"tmux_window_name"`
+	TmuxPaneID       string `json:"tmux_pane_id"`
+	TeamName         string `json:"team_name"`
+	IsSplitpane      bool   `json:"is_splitpane"`
+	PlanModeRequired bool   `json:"plan_mode_required"`
+}
+
+func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in agentInput) tool.Result {
+	if in.Mode == "plan" {
+		return tool.UseError("Teammates cannot be started in plan mode. Leave mode out, and say in the prompt that the teammate shall send you its plan and wait for your answer before it changes anything.")
+	}
+	spawned, err := t.teams.Spawn(ctx, caller, team.SpawnRequest{
+		Team: in.TeamName, Name: in.Name, AgentType: in.SubagentType, Model: in.Model, Prompt: in.Prompt,
+		Description: in.Description,
+	})
+	if err != nil {
+		return teamError(err)
+	}
+	m := spawned.Member
+	return tool.Result{
+		Blocks: []transcript.Block{transcript.TextBlock(fmt.Sprintf("Spawned successfully.\nagent_id: %s\nname: %s\nteam_name: %s\n"+
+			"The agent is now running and will receive instructions via mailbox.", m.AgentID, m.Name, spawned.Team))},
+		Structured: jsonx.MustMarshal(teammateSpawned{
+			Status: "teammate_spawned", Prompt: m.Prompt, TeammateID: m.AgentID, AgentID: m.AgentID, AgentType: m.AgentType,
+			Model: m.Model, Name: m.Name, Color: m.Color, TmuxSessionName: m.PaneID, TmuxWindowName: m.PaneID,
+			TmuxPaneID: m.PaneID, TeamName: spawned.Team, PlanModeRequired: m.PlanModeRequired,
+		}),
+	}
+}
+
+func (t agentTool) runSubAgent(ctx context.Context, caller tool.Caller, call tool.Call, in agentInput) tool.Result {
+	if t.spawner == nil {
+		return tool.Error("Sub-agents cannot be started here.")
+	}
+	r, err := t.spawner.SpawnSubAgent(ctx, SubAgentRequest{
+		Caller: caller, Call: call.ID, Type: in.SubagentType, Model: in.Model, Prompt: in.Prompt,
+		Description: in.Description, MaxTurns: in.MaxTurns, Resume: in.Resume, Background: in.Background,
+	})
+	switch {
+	case err != nil && r.AgentID != "":
+		return tool.Error(fmt.Sprintf("%s (agentId: %s, to be continued with resume)", capitalized(err.Error()), r.AgentID))
+	case err != nil:
+		return tool.Error(capitalized(err.Error()))
+	case r.Async:
+		return asyncLaunched(in, r)
+	}
+	return subAgentDone(in, r)
+}
+
+// subAgentCompleted is the structured twin of facts: claude-code §10.
+type subAgentCompleted struct {
+	Status            string             `json:"status"`
+	Prompt            string             `json:"prompt"`
+	AgentID           string             `json:"agentId"`
+	Content           []transcript.Block `json:"content"`
+	TotalDurationMs   int64              `json:"totalDurationMs"`
+	TotalTokens       int                `json:"totalTokens"`
+	TotalToolUseCount int                `json:"totalToolUseCount"`
+	Usage             transcript.Usage   `json:"usage"`
+}
+
+func subAgentDone(in agentInput, r SubAgentResult) tool.Result {
+	content := make([]transcript.Block, 0, len(r.Content))
+	for _, b := range r.Content {
+		if b.Type == transcript.Text {
+			content = append(content, b)
+		}
+	}
+	answer := transcript.JoinText(content)
+	if answer == "" {
+		answer = "The agent ended without an answer."
+	}
+	footer := fmt.Sprintf("agentId: %s (for resuming to continue this agent's work if needed)\n"+
+		"<usage>total_tokens: %d\ntool_uses: %d\nduration_ms: %d</usage>", r.AgentID, r.Tokens, r.ToolCalls, r.Took.Milliseconds())
+	return tool.Result{
+		Blocks: []transcript.Block{transcript.TextBlock(answer), transcript.TextBlock(footer)},
+		Structured: jsonx.MustMarshal(subAgentCompleted{
+			Status: "completed", Prompt: in.Prompt, AgentID: r.AgentID, Content: content,
+			TotalDurationMs: r.Took.Milliseconds(), TotalTokens: r.Tokens, TotalToolUseCount: r.ToolCalls, Usage: r.Usage,
+		}),
+	}
+}
+
+// asyncAgent is the structured twin of a start in the background.
+type asyncAgent struct {
+	IsAsync     bool   `json:"isAsync"`
+	Status      string `json:"status"`
+	AgentID     string `json:"agentId"`
+	Description string `json:"description"`
+	Prompt      string `json:"prompt"`
+	OutputFile  string `json:"outputFile"`
+}
+
+func asyncLaunched(in agentInput, r SubAgentResult) tool.Result {
+	text := fmt.Sprintf("Async agent launched successfully.\nagentId: %s (an internal id: use it to resume the agent, do not show it to the person)\n"+
+		"The agent works in the background; you are told when it is done.\n"+
+		"Go on with other work, and do not do the agent's part yourself.\n"+
+		"output_file: %s\nRead that file only if you must know how far it is.", r.AgentID, r.OutputFile)
+	return tool.Result{
+		Blocks: []transcript.Block{transcript.TextBlock(text)},
+		Structured: jsonx.MustMarshal(asyncAgent{
+			true, "async_launched", r.AgentID, in.Description, in.Prompt, r.OutputFile,
+		}),
+	}
+}

@@ -1,0 +1,142 @@
+package builtin
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// realPath follows the symbolic links in an absolute path, component by
+// component as the system does, also where they lead to something that does not
+// exist: a path that would be created through a dangling link is named by where
+// it would be created. What cannot be looked at stays as it is.
+func realPath(path string) string {
+	const maxLinks = 255
+	volume := filepath.VolumeName(path)
+	root := volume + string(filepath.Separator)
+	done, rest, links := root, components(path[len(volume):]), 0
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			done = filepath.Dir(done)
+			continue
+		}
+		next := filepath.Join(done, part)
+		target, ok := linkTarget(next)
+		if !ok || links == maxLinks {
+			done = next
+			continue
+		}
+		links++
+		if filepath.IsAbs(target) {
+			done = filepath.VolumeName(target) + string(filepath.Separator)
+			target = target[len(filepath.VolumeName(target)):]
+		}
+		rest = append(components(target), rest...)
+	}
+	return done
+}
+
+func components(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
+}
+
+func linkTarget(path string) (string, bool) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 {
+		return "", false
+	}
+	target, err := os.Readlink(path)
+	return target, err == nil
+}
+
+// similarFiles finds files that a path that does not exist may have meant: in
+// its folder those with a name like it, and the same name in the working folder.
+func similarFiles(path, cwd string) []string {
+	const most = 3
+	dir, name := filepath.Split(path)
+	type candidate struct {
+		path     string
+		distance int
+	}
+	var found []candidate
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries[:min(len(entries), 5000)] {
+		if d := nameDistance(name, e.Name()); d >= 0 {
+			found = append(found, candidate{filepath.Join(dir, e.Name()), d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return a.distance - b.distance })
+	var paths []string
+	if elsewhere := filepath.Join(cwd, name); elsewhere != filepath.Clean(path) {
+		if _, err := os.Lstat(elsewhere); err == nil {
+			paths = append(paths, elsewhere)
+		}
+	}
+	for _, c := range found {
+		paths = append(paths, c.path)
+	}
+	return paths[:min(len(paths), most)]
+}
+
+// nameDistance says how far two file names are apart: 0 for a difference in
+// case only, 1 for another extension, more for typing errors; -1 for names that
+// have nothing to do with each other.
+func nameDistance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	if a == b {
+		return 0
+	}
+	stem := func(s string) string { return strings.TrimSuffix(s, filepath.Ext(s)) }
+	if stem(a) != "" && stem(a) == stem(b) {
+		return 1
+	}
+	far := max(1, len(a)/3)
+	if len(a)-len(b) > far || len(b)-len(a) > far {
+		return -1
+	}
+	if d := editDistance(a, b); d <= far {
+		return 1 + d
+	}
+	return -1
+}
+
+// editDistance counts the letters to add, leave out, change or swap with their
+// neighbours to make a of b. It works on bytes, which is enough for names.
+func editDistance(a, b string) int {
+	table := make([][]int, len(a)+1)
+	for i := range table {
+		table[i] = make([]int, len(b)+1)
+		table[i][0] = i
+	}
+	for j := range table[0] {
+		table[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			changed := table[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				changed++
+			}
+			table[i][j] = min(changed, table[i-1][j]+1, table[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				table[i][j] = min(table[i][j], table[i-2][j-2]+1)
+			}
+		}
+	}
+	return table[len(a)][len(b)]
+}
+
+// isMissing reports whether err says that there is no such file, also because a
+// part of its path is no folder.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

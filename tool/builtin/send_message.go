@@ -1,0 +1,270 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+type sendMessage struct{ teams *team.Teams }
+
+const sendMessageDescription = `Sends mail to other members of your team. This is the only way to tell them something: they do not see the text of your replies.
+
+Types:
+- message: to one member. Give recipient (a name like "tester", or "team-lead"), content, and summary (5 to 10 words, shown to people and in listings). This is the default.
+- broadcast: the same to everybody else. It costs a read by every member, so use it only for what concerns all of them; otherwise write to the one whom it concerns.
+- shutdown_request: the lead asks a teammate to end. Give recipient, and why in content. The teammate answers by itself; you are told.
+- shutdown_response: a teammate answers such a request. Give request_id (it stands in the request) and approve. With approve true you end at once, so finish or hand over your work first; with approve false give the reason in content and go on.
+- plan_approval_response: the lead answers a teammate's plan. Give recipient, request_id and approve; when you reject it, say in content what to change.
+
+Instead of recipient and content you may give to and message; to "*" is a broadcast.
+
+How to write: say the result or the question first, name files and task numbers, and leave out greetings and thanks. Do not answer only to confirm that you have read something. Do not send what a task already says. Mail arrives in the order in which you sent it, between the recipient's tool calls, or at once when it is idle: do not ask whether it came. When it could not be delivered, the result says so.`
+
+const sendMessageSchema = `{"type":"object","properties":{` +
+	`"type":{"type":"string","enum":["message","broadcast","shutdown_request","shutdown_response","plan_approval_response"],"description":"What kind of mail; message when left out"},` +
+	`"recipient":{"type":"string","description":"Name of the member it goes to"},` +
+	`"content":{"type":"string","description":"The text; for a shutdown or plan, the reason or feedback"},` +
+	`"summary":{"type":"string","description":"The content in 5 to 10 words"},` +
+	`"request_id":{"type":"string","description":"Id of the request that is answered"},` +
+	`"approve":{"type":"boolean","description":"Whether the request is granted"},` +
+	`"to":{"type":"string","description":"Same as recipient; \"*\" for everybody"},` +
+	`"message":{"type":"string","description":"Same as content"}` +
+	`},"additionalProperties":false}`
+
+var sendMessageSpec = tool.Spec{
+	Name: "SendMessage", Description: sendMessageDescription, Schema: tool.NewSchema(sendMessageSchema),
+}
+
+func (sendMessage) Spec() tool.Spec { return sendMessageSpec }
+
+func (sendMessage) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
+
+// mailInput is the input in both of its forms.
+type mailInput struct {
+	Type      string  `json:"type"`
+	Recipient *string `json:"recipient"`
+	Content   *string `json:"content"`
+	Summary   *string `json:"summary"`
+	RequestID *string `json:"request_id"`
+	Approve   *bool   `json:"approve"`
+	To        *string `json:"to"`
+	Message   *string `json:"message"`
+}
+
+func (t sendMessage) Run(ctx context.Context, call tool.Call) tool.Result {
+	var in mailInput
+	if failed, ok := decodeTeamInput(call, &in); !ok {
+		return failed
+	}
+	in.normalize()
+	if missing := in.missing(); missing != "" {
+		return tool.UseError(missing)
+	}
+	if failed, ok := checkLength(map[string]string{"content": deref(in.Content), "summary": deref(in.Summary)}); !ok {
+		return failed
+	}
+	seat, ok := t.teams.Seat(tool.CallerFrom(ctx))
+	if !ok {
+		return teamError(team.ErrNoTeam)
+	}
+	switch in.Type {
+	case "broadcast":
+		return broadcast(ctx, seat, in)
+	case "shutdown_request":
+		return requestShutdown(ctx, seat, in)
+	case "shutdown_response":
+		return respondShutdown(ctx, seat, in)
+	case "plan_approval_response":
+		return respondPlan(ctx, seat, in)
+	}
+	return send(ctx, seat, in)
+}
+
+// normalize turns the newer form into the typed one.
+func (in *mailInput) normalize() {
+	newer := in.To != nil || in.Message != nil
+	if in.Recipient == nil {
+		in.Recipient = in.To
+	}
+	if in.Content == nil {
+		in.Content = in.Message
+	}
+	if in.Type == "" {
+		in.Type = "message"
+	}
+	if in.Type == "message" && deref(in.Recipient) == "*" {
+		in.Type = "broadcast"
+	}
+	if newer && in.Summary == nil && in.Content != nil {
+		in.Summary = new(firstWords(*in.Content))
+	}
+}
+
+// summaryWords is how long a summary is that the sender left out.
+const summaryWords = 10
+
+func firstWords(text string) string {
+	words := strings.Fields(text)
+	if len(words) > summaryWords {
+		return strings.Join(words[:summaryWords], " ") + " …"
+	}
+	return strings.Join(words, " ")
+}
+
+// missing says which field the type needs and does not have (facts: claude-code
+// §1).
+func (in *mailInput) missing() string {
+	needs := map[string]bool{}
+	switch in.Type {
+	case "message":
+		needs = map[string]bool{"recipient": in.Recipient == nil, "content": in.Content == nil, "summary": in.Summary == nil}
+	case "broadcast":
+		needs = map[string]bool{"content": in.Content == nil, "summary": in.Summary == nil}
+	case "shutdown_request":
+		needs = map[string]bool{"recipient": in.Recipient == nil}
+	case "shutdown_response":
+		needs = map[string]bool{"request_id": in.RequestID == nil, "approve": in.Approve == nil}
+		if in.RequestID != nil && in.Approve != nil && !*in.Approve && deref(in.Content) == "" {
+			return "content (reason) is required when rejecting a shutdown request"
+		}
+	case "plan_approval_response":
+		needs = map[string]bool{"request_id": in.RequestID == nil, "recipient": in.Recipient == nil}
+	}
+	for _, name := range []string{"recipient", "content", "summary", "request_id", "approve"} {
+		if needs[name] {
+			return fmt.Sprintf("%s is required for SendMessage of type %s", name, in.Type)
+		}
+	}
+	return ""
+}
+
+// routing, sent and broadcasted are results in the form of facts: claude-code
+// §5.3.
+type routing struct {
+	Sender      string `json:"sender"`
+	SenderColor string `json:"senderColor,omitempty"`
+	Target      string `json:"target"`
+	TargetColor string `json:"targetColor,omitempty"`
+	Summary     string `json:"summary"`
+	Content     string `json:"content"`
+}
+
+type sent struct {
+	Success bool    `json:"success"`
+	Message string  `json:"message"`
+	Routing routing `json:"routing"`
+}
+
+type broadcasted struct {
+	Success    bool     `json:"success"`
+	Message    string   `json:"message"`
+	Recipients []string `json:"recipients"`
+	Failed     []string `json:"failed,omitempty"` // ours: whom it did not reach
+	Routing    *routing `json:"routing,omitempty"`
+}
+
+func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
+	d, err := seat.Send(ctx, *in.Recipient, *in.Content, *in.Summary)
+	if err != nil {
+		return teamError(err)
+	}
+	return prettyResult(sent{true, "Message sent to " + d.To + "'s inbox", routing{
+		seat.Name, seat.Color, "@" + d.To, d.Color, *in.Summary, *in.Content,
+	}})
+}
+
+func broadcast(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
+	reach, err := seat.Broadcast(ctx, *in.Content, *in.Summary)
+	if err != nil {
+		return teamError(err)
+	}
+	if len(reach.Reached)+len(reach.Missed) == 0 {
+		return prettyResult(broadcasted{
+			Success: true, Message: "No teammates to broadcast to (you are the only team member)", Recipients: []string{},
+		})
+	}
+	out := broadcasted{
+		Success:    len(reach.Missed) == 0,
+		Message:    fmt.Sprintf("Message broadcast to %d teammate(s): %s", len(reach.Reached), strings.Join(reach.Reached, ", ")),
+		Recipients: listed(reach.Reached),
+		Routing: &routing{
+			Sender: seat.Name, SenderColor: seat.Color, Target: "@team", Summary: *in.Summary, Content: *in.Content,
+		},
+	}
+	for _, m := range reach.Missed {
+		out.Failed = append(out.Failed, m.Name)
+		out.Message += fmt.Sprintf(". NOT delivered to %s: %v", m.Name, m.Err)
+	}
+	result := prettyResult(out)
+	result.IsError = !out.Success
+	return result
+}
+
+// answered is the result of the requests and responses.
+type answered struct {
+	Success   bool   `json:"success"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+	Target    string `json:"target,omitempty"`
+}
+
+func requestShutdown(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
+	d, id, err := seat.RequestShutdown(ctx, *in.Recipient, deref(in.Content))
+	if err != nil {
+		return teamError(err)
+	}
+	return prettyResult(answered{true, fmt.Sprintf("Shutdown request sent to %s. Request ID: %s", d.To, id), id, d.To})
+}
+
+func respondShutdown(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
+	if err := seat.RespondShutdown(ctx, *in.RequestID, *in.Approve, deref(in.Content)); err != nil {
+		return requestError(err)
+	}
+	if !*in.Approve {
+		return prettyResult(answered{
+			Success: true, RequestID: *in.RequestID,
+			Message: fmt.Sprintf("Shutdown rejected. Reason: \"%s\". Continuing to work.", *in.Content),
+		})
+	}
+	result := prettyResult(answered{
+		Success: true, RequestID: *in.RequestID,
+		Message: fmt.Sprintf("Shutdown approved. Sent confirmation to %s. Agent %s is now exiting.", team.LeadName, seat.Name),
+	})
+	result.EndTurn = true
+	return result
+}
+
+// leadMode is the permission mode that an approved plan is carried out in.
+const leadMode = "default"
+
+func respondPlan(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
+	if !seat.Lead {
+		return tool.Error("Only the team lead can approve plans. Teammates cannot approve their own or other plans.")
+	}
+	approve, feedback := in.Approve != nil && *in.Approve, deref(in.Content)
+	if feedback == "" {
+		feedback = "Plan needs revision"
+	}
+	d, err := seat.RespondPlan(ctx, *in.Recipient, *in.RequestID, approve, feedback, leadMode)
+	if err != nil {
+		return requestError(err)
+	}
+	out := answered{Success: true, RequestID: *in.RequestID}
+	out.Message = fmt.Sprintf("Plan rejected for %s with feedback: \"%s\"", d.To, feedback)
+	if approve {
+		out.Message = fmt.Sprintf("Plan approved for %s. They will receive the approval and can proceed with implementation.", d.To)
+	}
+	return prettyResult(out)
+}
+
+func requestError(err error) tool.Result {
+	if errors.Is(err, team.ErrNoRequest) {
+		return tool.Error(capitalized(err.Error()) + " Use the request_id exactly as it stands in the request; requests that were answered cannot be answered again.")
+	}
+	return teamError(err)
+}

@@ -1,0 +1,67 @@
+package builtin
+
+import (
+	"context"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+type taskCreate struct{ teams *team.Teams }
+
+const taskCreateDescription = `Adds a task to the task list. In a team everybody shares one list; otherwise the list is your own and the person sees it.
+
+Use it when the work has three or more distinct steps, when the person gives several things to do, or when you lead a team and hand out work. For a single simple step just do it: a list of one task helps nobody.
+
+How to cut tasks:
+- One task is one piece of work with a clear end, that one agent can finish alone. Two agents must never need to edit the same file at the same time: cut along files or modules, or make one task wait for the other.
+- subject: short and imperative ("Add retry to the upload client").
+- description: all that an agent needs who has not seen this conversation: the goal, the files, what counts as done, how to check it, what not to touch.
+- activeForm: what is shown while somebody works on it ("Adding retry to the upload client").
+
+A new task is pending and nobody's. The result has its number. Set what must wait for what with TaskUpdate (addBlockedBy) before you start teammates: an idle teammate takes any open task that nothing holds back. Look at TaskList first, so that you do not add what is there already.`
+
+const taskCreateSchema = `{"type":"object","properties":{` +
+	`"subject":{"type":"string","description":"What is to be done, in a few words, imperative"},` +
+	`"description":{"type":"string","description":"Everything the one who does it has to know, and what counts as done"},` +
+	`"activeForm":{"type":"string","description":"Shown while it is in progress, like \"Writing the parser\""},` +
+	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Any further values to keep with the task"}` +
+	`},"required":["subject","description"],"additionalProperties":false}`
+
+var taskCreateSpec = tool.Spec{
+	Name: "TaskCreate", Description: taskCreateDescription, Schema: tool.NewSchema(taskCreateSchema),
+}
+
+func (taskCreate) Spec() tool.Spec { return taskCreateSpec }
+
+func (taskCreate) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
+
+func (t taskCreate) Run(ctx context.Context, call tool.Call) tool.Result {
+	var in struct {
+		Subject     string       `json:"subject"`
+		Description string       `json:"description"`
+		ActiveForm  string       `json:"activeForm"`
+		Metadata    jsonx.Object `json:"metadata"`
+	}
+	if failed, ok := decodeTeamInput(call, &in); !ok {
+		return failed
+	}
+	if failed, ok := checkLength(map[string]string{"subject": in.Subject, "description": in.Description}); !ok {
+		return failed
+	}
+	created, err := t.teams.CreateTask(ctx, tool.CallerFrom(ctx), task.Task{
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: in.Metadata, Status: task.Pending,
+	})
+	if err != nil {
+		return teamError(err)
+	}
+	type taskRef struct {
+		ID      string `json:"id"`
+		Subject string `json:"subject"`
+	}
+	result := tool.Text("Task #" + created.ID + " created successfully: " + created.Subject)
+	result.Structured = jsonx.MustMarshal(map[string]any{"task": taskRef{created.ID, created.Subject}})
+	return result
+}

@@ -1,0 +1,89 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+type taskGet struct{ teams *team.Teams }
+
+const taskGetDescription = `Shows one task of the task list in full: its description, its status, which tasks it waits for and which wait for it.
+
+Call it before you begin a task: TaskList shows subjects only, and what counts as done stands in the description. A task whose blockers are not all completed must not be begun; "Blocked by" also names blockers that are completed already, so look at TaskList for what still holds it back.`
+
+const taskGetSchema = `{"type":"object","properties":{` +
+	`"taskId":{"type":"string","description":"The task's number, as TaskList shows it"}` +
+	`},"required":["taskId"],"additionalProperties":false}`
+
+var taskGetSpec = tool.Spec{
+	Name: "TaskGet", Description: taskGetDescription, Schema: tool.NewSchema(taskGetSchema), ReadOnly: true, Parallel: true,
+}
+
+func (taskGet) Spec() tool.Spec { return taskGetSpec }
+
+func (taskGet) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
+
+// taskNotFound is the text for a number that names no task; it is not an error
+// (facts: claude-code §3.2).
+const taskNotFound = "Task not found"
+
+func (t taskGet) Run(ctx context.Context, call tool.Call) tool.Result {
+	var in struct {
+		TaskID string `json:"taskId"`
+	}
+	if failed, ok := decodeTeamInput(call, &in); !ok {
+		return failed
+	}
+	found, err := t.teams.Task(ctx, tool.CallerFrom(ctx), taskID(in.TaskID))
+	if errors.Is(err, task.ErrNotFound) {
+		return tool.Result{Text: taskNotFound, Structured: json.RawMessage(`{"task":null}`)}
+	}
+	if err != nil {
+		return teamError(err)
+	}
+	return tool.Result{Text: taskText(found), Structured: jsonx.MustMarshal(map[string]any{"task": taskView{
+		found.ID, found.Subject, found.Description, found.Status, listed(found.Blocks), listed(found.BlockedBy),
+	}})}
+}
+
+type taskView struct {
+	ID          string      `json:"id"`
+	Subject     string      `json:"subject"`
+	Description string      `json:"description"`
+	Status      task.Status `json:"status"`
+	Blocks      []string    `json:"blocks"`
+	BlockedBy   []string    `json:"blockedBy"`
+}
+
+func taskText(t task.Task) string {
+	text := fmt.Sprintf("Task #%s: %s\nStatus: %s\nDescription: %s", t.ID, t.Subject, t.Status, t.Description)
+	if len(t.BlockedBy) > 0 {
+		text += "\nBlocked by: " + numbers(t.BlockedBy)
+	}
+	if len(t.Blocks) > 0 {
+		text += "\nBlocks: " + numbers(t.Blocks)
+	}
+	return text
+}
+
+// taskID takes a number as models write it: 3 or #3.
+func taskID(asked string) string { return strings.TrimPrefix(strings.TrimSpace(asked), "#") }
+
+// numbers writes ids as "#1, #2".
+func numbers(ids []string) string { return "#" + strings.Join(ids, ", #") }
+
+// listed makes an absent list an empty one.
+func listed(ids []string) []string {
+	if ids == nil {
+		return []string{}
+	}
+	return ids
+}

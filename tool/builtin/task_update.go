@@ -1,0 +1,149 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+type taskUpdate struct{ teams *team.Teams }
+
+const taskUpdateDescription = `Changes a task of the task list: its status, its owner, its texts, or what it waits for. Give only the fields to change.
+
+Status: pending -> in_progress -> completed.
+- Set in_progress when you begin, before the first edit. For a teammate this also takes the task: it becomes yours unless it belongs to another agent or still waits for other tasks, and then you are told and look for another one.
+- Set completed only when the work is wholly done and you have checked it. Not when checks fail, when a part is missing, or when you ran into an error: then leave it in_progress, and tell the lead what is in the way or add a task for it.
+- Set deleted to remove a task that makes no sense any more. Its number is not used again and nothing waits for it any longer.
+
+owner: the name of a member of the team. The new owner is told by a message. An empty string makes the task nobody's, so that anybody may take it.
+addBlockedBy: numbers of tasks that must be completed before this one may begin. addBlocks: the other way round. Both tasks must exist, and no task may come to wait for itself.
+metadata: values to merge into the task's; null removes a key.
+
+Look at the task with TaskGet before you change its texts: somebody else may have changed them.`
+
+const taskUpdateSchema = `{"type":"object","properties":{` +
+	`"taskId":{"type":"string","description":"The task's number"},` +
+	`"subject":{"type":"string","description":"New subject"},` +
+	`"description":{"type":"string","description":"New description"},` +
+	`"activeForm":{"type":"string","description":"New text to show while it is in progress"},` +
+	`"status":{"anyOf":[{"type":"string","enum":["pending","in_progress","completed"]},{"type":"string","const":"deleted"}],"description":"New status"},` +
+	`"addBlocks":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks that wait for this one"},` +
+	`"addBlockedBy":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks that this one waits for"},` +
+	`"owner":{"type":"string","description":"Name of the member who is to do it; empty for nobody"},` +
+	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Values to merge; null removes a key"}` +
+	`},"required":["taskId"],"additionalProperties":false}`
+
+var taskUpdateSpec = tool.Spec{
+	Name: "TaskUpdate", Description: taskUpdateDescription, Schema: tool.NewSchema(taskUpdateSchema),
+}
+
+// nextTask is what a teammate is told when it has completed a task.
+const nextTask = "\n\nCall TaskList now: this may have unblocked other tasks, and the next open one can be yours."
+
+func (taskUpdate) Spec() tool.Spec { return taskUpdateSpec }
+
+func (taskUpdate) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
+
+func (t taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
+	var in struct {
+		TaskID       string       `json:"taskId"`
+		Subject      *string      `json:"subject"`
+		Description  *string      `json:"description"`
+		ActiveForm   *string      `json:"activeForm"`
+		Status       *task.Status `json:"status"`
+		AddBlocks    []string     `json:"addBlocks"`
+		AddBlockedBy []string     `json:"addBlockedBy"`
+		Owner        *string      `json:"owner"`
+		Metadata     jsonx.Object `json:"metadata"`
+	}
+	if failed, ok := decodeTeamInput(call, &in); !ok {
+		return failed
+	}
+	if failed, ok := checkLength(map[string]string{"subject": deref(in.Subject), "description": deref(in.Description)}); !ok {
+		return failed
+	}
+	id, caller := taskID(in.TaskID), tool.CallerFrom(ctx)
+	out, err := t.teams.UpdateTask(ctx, caller, id, task.Change{
+		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status,
+		Owner: in.Owner, AddBlocks: taskIDs(in.AddBlocks), AddBlockedBy: taskIDs(in.AddBlockedBy), Metadata: in.Metadata,
+	})
+	if err != nil && len(out.Fields) == 0 {
+		return t.refused(ctx, id, err)
+	}
+	result := updated(id, out)
+	if err != nil {
+		result.Text += "\n\nThe change is made, but its new owner could not be told: " + err.Error() + ". Send a message yourself."
+	}
+	if seat, ok := t.teams.Seat(caller); ok && !seat.Lead && justCompleted(out) {
+		result.Text += nextTask
+	}
+	return result
+}
+
+func justCompleted(out task.Outcome) bool {
+	return out.After.Status == task.Completed && out.Before.Status != task.Completed
+}
+
+// statusChange is part of the structured twin (facts: claude-code §3.2).
+type statusChange struct {
+	From task.Status `json:"from"`
+	To   task.Status `json:"to"`
+}
+
+type taskUpdated struct {
+	Success       bool          `json:"success"`
+	TaskID        string        `json:"taskId"`
+	UpdatedFields []string      `json:"updatedFields"`
+	StatusChange  *statusChange `json:"statusChange,omitempty"`
+	Error         string        `json:"error,omitempty"`
+}
+
+// updated words an outcome. A change of nothing ends in a space, as observed.
+func updated(id string, out task.Outcome) tool.Result {
+	twin := taskUpdated{Success: true, TaskID: id, UpdatedFields: listed(out.Fields)}
+	if out.After.Status != out.Before.Status {
+		twin.StatusChange = &statusChange{out.Before.Status, out.After.Status}
+	}
+	return tool.Result{
+		Text: "Updated task #" + id + " " + strings.Join(out.Fields, ", "), Structured: jsonx.MustMarshal(twin),
+	}
+}
+
+// refused words why nothing was changed.
+func (t taskUpdate) refused(ctx context.Context, id string, err error) tool.Result {
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		if _, missing := t.teams.Task(ctx, tool.CallerFrom(ctx), id); missing != nil {
+			twin := taskUpdated{TaskID: id, UpdatedFields: []string{}, Error: taskNotFound}
+			return tool.Result{Text: taskNotFound, Structured: jsonx.MustMarshal(twin)}
+		}
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Dependencies must name tasks that exist; TaskList shows them.")
+	case errors.Is(err, task.ErrCycle):
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed.")
+	case errors.Is(err, task.ErrTaken):
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and take another task; to take this one over, agree with its owner and set owner.")
+	case errors.Is(err, task.ErrBlocked):
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and take a task that waits for nothing.")
+	}
+	return teamError(err)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func taskIDs(asked []string) []string {
+	ids := make([]string, len(asked))
+	for i, a := range asked {
+		ids[i] = taskID(a)
+	}
+	return ids
+}

@@ -1,0 +1,183 @@
+// Package builtin is the tools that every agent has: for files, commands,
+// questions, tasks, teams and sub-agents. One file holds one tool: its name, its
+// description and schema for models, what it touches, and what it does. The
+// tools know nothing of sessions; what they need of the runtime they are given.
+package builtin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/internal/proc"
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// Workspace is what the file and shell tools of one session share: where it
+// works, which files it has seen, what its commands get. It is safe for use by
+// many goroutines.
+type Workspace struct {
+	start  string
+	ledger *Ledger
+	output func(job string) string
+	env    func() []string // of commands, without secrets
+	closed func(path string) bool
+
+	mu   sync.Mutex // never held across I/O
+	cwd  string
+	seen map[string]sight // by resolved path
+}
+
+// WorkspaceConfig says how to set a Workspace up.
+type WorkspaceConfig struct {
+	Dir     string                  // the working folder at first; absolute
+	Ledger  *Ledger                 // shared by all sessions of the runtime; nil makes one for this session
+	Output  func(job string) string // file for the whole output of a command: layout.Root.JobOutput; nil is a new temporary folder
+	Env     []string                // environment of commands; nil is that of this process
+	Closed  func(path string) bool  // resolved files that searches must not show, since a rule denies reading them; nil: none
+	Secrets []string                // values that must not be in it, beside the keys that are known by name
+}
+
+// NewWorkspace sets up the workspace of a session. It touches no file.
+func NewWorkspace(c WorkspaceConfig) *Workspace {
+	w := &Workspace{start: filepath.Clean(c.Dir), ledger: c.Ledger, output: c.Output, closed: c.Closed, seen: map[string]sight{}}
+	w.cwd = w.start
+	if w.closed == nil {
+		w.closed = func(string) bool { return false }
+	}
+	if w.ledger == nil {
+		w.ledger = NewLedger()
+	}
+	if w.output == nil {
+		dir := filepath.Join(os.TempDir(), "cadre-"+ids.Hex(16)) // not to be guessed by other users
+		w.output = func(job string) string { return filepath.Join(dir, job+".output") }
+	}
+	w.env = sync.OnceValue(func() []string { return proc.WithoutSecrets(c.Env, c.Secrets...) })
+	return w
+}
+
+// FileTools are the tools that work on files and run commands, in the order in
+// which models are offered them.
+func FileTools(w *Workspace, jobs *job.Pool) []tool.Tool {
+	return []tool.Tool{bash{w, jobs}, glob{w}, grep{w}, read{w}, edit{w}, write{w}}
+}
+
+// Dir is the working folder: where commands run and relative paths start.
+func (w *Workspace) Dir() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cwd
+}
+
+// setDir is called when a command has changed the folder.
+func (w *Workspace) setDir(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cwd = dir
+}
+
+// locate turns a path as a model wrote it into an absolute one to show, and the
+// one behind all symbolic links to use: what was checked is what is opened.
+func (w *Workspace) locate(path string) (shown, real string) {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = home + path[1:]
+		}
+	}
+	if !filepath.IsAbs(path) {
+		path = w.Dir() + string(filepath.Separator) + path
+	}
+	return filepath.Clean(path), realPath(path)
+}
+
+// brief is a path for reading: relative when it lies in the working folder.
+func (w *Workspace) brief(path string) string {
+	if rel, err := filepath.Rel(w.Dir(), path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// sight is what a session knows of a file from its last look at it.
+type sight struct {
+	size     int64
+	modified time.Time
+	hash     [sha256.Size]byte
+	hashed   bool   // false for files that are too big for it
+	moment   uint64 // of the ledger
+}
+
+// sightOf describes content that was read at a moment of the ledger.
+func sightOf(content []byte, info os.FileInfo, moment uint64) sight {
+	return sight{
+		size: info.Size(), modified: info.ModTime(), hash: sha256.Sum256(content), hashed: true, moment: moment,
+	}
+}
+
+// saw remembers a look at a file.
+func (w *Workspace) saw(real string, s sight) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[real] = s
+}
+
+func (w *Workspace) lastSight(real string) (sight, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, ok := w.seen[real]
+	return s, ok
+}
+
+// sameAs reports whether the file still is what was seen.
+func (s sight) sameAs(content []byte, info os.FileInfo) bool {
+	if s.hashed {
+		return sha256.Sum256(content) == s.hash
+	}
+	return s.size == info.Size() && s.modified.Equal(info.ModTime())
+}
+
+// mayChange refuses to change a file that the session has not read, or that was
+// changed since. The text says what to do, and who changed it when we know.
+func (w *Workspace) mayChange(ctx context.Context, real string, content []byte, info os.FileInfo) (refusal string) {
+	s, ok := w.lastSight(real)
+	if !ok {
+		return w.brief(real) + " has not been read yet. Read it first, so that nothing in it is lost by mistake."
+	}
+	if s.sameAs(content, info) {
+		return ""
+	}
+	change, known := w.ledger.last(real)
+	who := "since you read it, by a command, the person, or another program"
+	if known && change.moment > s.moment && change.by != tool.CallerFrom(ctx).Key() {
+		who = "by " + change.name + " after you read it"
+	}
+	return w.brief(real) + " was changed " + who + ": read it again."
+}
+
+// parseInput reads the input of a call, which has passed the schema.
+func parseInput[T any](call tool.Call) (in T, failed *tool.Result) {
+	if err := json.Unmarshal(call.Input, &in); err != nil {
+		result := tool.UseError("InputValidationError: " + call.Name + " failed: " + err.Error())
+		return in, &result
+	}
+	return in, nil
+}
+
+// toInt makes a number of a model's an int, keeping it in a sane range.
+func toInt(n float64) int {
+	const limit = 1 << 40
+	return int(max(-limit, min(limit, n)))
+}
+
+// sentences joins the parts that are not empty, with spaces.
+func sentences(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}

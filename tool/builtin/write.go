@@ -1,0 +1,77 @@
+package builtin
+
+import (
+	"context"
+
+	"github.com/cadre-dev/cadre/tool"
+)
+
+type write struct{ w *Workspace }
+
+const writeDescription = `Writes a whole file: makes a new one, with the folders above it, or replaces all that is in an existing one.
+
+- To change a part of an existing file use Edit: it is shorter, shows what changes, and cannot lose the rest.
+- An existing file must have been read with Read in this conversation, and not have been changed by anybody else since; otherwise the call is refused and nothing is written.
+- content is the complete file, exactly as it is to be, with the newline at its end. Do not leave anything out with a remark such as "rest unchanged".
+- The file is replaced at once: nobody ever sees a half-written one. Its permissions stay; a symbolic link stays a link, and what it points to is written.
+- Make new files only when the work needs them. Do not add documentation files, notes or summaries that nobody asked for.
+- Do not write files with echo or here-documents in Bash.`
+
+const writeSchema = `{"type":"object","properties":{` +
+	`"file_path":{"type":"string","description":"Path of the file, absolute if possible"},` +
+	`"content":{"type":"string","description":"Everything that is to be in the file"}` +
+	`},"required":["file_path","content"],"additionalProperties":false}`
+
+var writeSpec = tool.Spec{Name: "Write", Description: writeDescription, Schema: tool.NewSchema(writeSchema)}
+
+func (write) Spec() tool.Spec { return writeSpec }
+
+type writeInput struct {
+	FilePath string `json:"file_path"`
+	Content  string `json:"content"`
+}
+
+func (t write) Access(_ context.Context, call tool.Call) tool.Access {
+	in, failed := parseInput[writeInput](call)
+	if failed != nil {
+		return tool.Access{}
+	}
+	_, real := t.w.locate(in.FilePath)
+	return tool.Access{Write: []string{real}}
+}
+
+func (t write) Run(ctx context.Context, call tool.Call) tool.Result {
+	in, failed := parseInput[writeInput](call)
+	if failed != nil {
+		return *failed
+	}
+	if in.FilePath == "" {
+		return tool.UseError("file_path is empty.")
+	}
+	shown, real := t.w.locate(in.FilePath)
+	end, err := t.w.ledger.begin(ctx, real)
+	if err != nil {
+		return refuseChange(shown, err)
+	}
+	defer end()
+	old, err := loadExisting(real)
+	if err != nil {
+		return refuseChange(shown, err)
+	}
+	if old.info != nil {
+		if refusal := t.w.mayChange(ctx, real, old.content, old.info); refusal != "" {
+			return tool.UseError(refusal)
+		}
+	}
+	if err := t.w.keep(ctx, real, old, []byte(in.Content)); err != nil {
+		return refuseChange(shown, err)
+	}
+	twin := writeTwin{Type: "create", FilePath: shown, Content: in.Content, StructuredPatch: []hunk{}}
+	text := "File created successfully at: " + shown
+	if old.info != nil {
+		before := string(old.content)
+		twin.Type, twin.StructuredPatch, twin.OriginalFile = "update", patchOf(before, in.Content), original(old, before)
+		text = "File updated successfully at: " + shown
+	}
+	return withTwin(text, twin)
+}
