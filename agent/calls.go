@@ -106,7 +106,11 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 			places <- struct{}{}
 			group.Go(func() {
 				defer func() { <-places }()
-				emit := func(s Step) { steps <- indexed{i, s} }
+				emit := func(s Step) {
+					taken := make(chan struct{})
+					steps <- indexed{i, s, taken}
+					<-taken // so that nothing of a call is told before its start is
+				}
 				emit(r.runCall(ctx, call, emit))
 			})
 		}
@@ -118,6 +122,7 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 	results = make([]Result, len(calls))
 	for s := range steps {
 		if r.broken {
+			close(s.taken)
 			continue // drain: the calls are being told by cancel
 		}
 		if res, isResult := s.step.(Result); isResult {
@@ -126,6 +131,7 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 		if !r.yield(s.step) {
 			cancel(errBrokenOff)
 		}
+		close(s.taken)
 	}
 	return results, !r.broken
 }
@@ -133,6 +139,7 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 type indexed struct {
 	index int
 	step  Step
+	taken chan struct{} // closed when the consumer has it
 }
 
 var errBrokenOff = fmt.Errorf("the turn was broken off")

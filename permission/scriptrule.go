@@ -162,6 +162,9 @@ const maxFolders = 8
 // commandFolders are the folders that a relative path may count from.
 func (r *review) commandFolders(s *script) []string {
 	folders := slices.Clone(r.Folders)
+	if r.Access.Dir != "" && !slices.Contains(folders, r.Access.Dir) {
+		folders = append(folders, r.Access.Dir)
+	}
 	for _, c := range s.commands {
 		if len(c) < 2 || len(folders) > maxFolders {
 			continue

@@ -43,6 +43,7 @@ type owner struct {
 	dangling     []transcript.Block // stored calls whose result could not be stored
 	pending      []Input            // sorted by rank, stable
 	turn         *turn              // nil when idle
+	begun        bool               // there was a turn
 	asks         map[string]*pendingAsk
 	epoch        uint64
 
@@ -97,8 +98,10 @@ func (o *owner) run(life context.Context) {
 		if o.closing != nil && o.turn == nil {
 			break
 		}
+		arrived := false
 		select {
 		case msg := <-o.queue:
+			arrived = true
 			o.handle(life, msg)
 		case step := <-o.steps():
 			o.takeStep(life, step)
@@ -118,6 +121,13 @@ func (o *owner) run(life context.Context) {
 		}
 		o.advance(life)
 		o.publishState()
+		if arrived {
+			o.coming.Add(-1)
+		}
+		if !o.State().Busy {
+			o.tree.SignalCalm()
+		}
+		o.startTelling(life) // who is told finds the state as it now is
 	}
 	stopFeeding()
 	o.finish(life)
@@ -136,7 +146,7 @@ func (o *owner) handle(life context.Context, msg any) {
 		o.publish(event.Noticed{Level: "warning", Text: msg.err.Error()})
 	case interrupt:
 		if o.turn != nil {
-			o.turn.stop(msg.cause)
+			o.turn.interrupt(msg.cause)
 		}
 	case answering:
 		msg.done <- o.settleAsk(life, msg.id, msg.answer)
@@ -162,8 +172,7 @@ func (o *owner) queueInput(in Input) {
 	o.pending = slices.Insert(o.pending, at, in)
 }
 
-// advance starts what can be started: the next turn, the idle hook, the next
-// Kept calls.
+// advance starts what can be started: the next turn, the idle hook.
 func (o *owner) advance(life context.Context) {
 	if o.turn == nil && o.closing == nil {
 		if len(o.pending) > 0 {
@@ -173,12 +182,11 @@ func (o *owner) advance(life context.Context) {
 			o.startIdle(life)
 		}
 	}
-	o.startTelling(life)
 }
 
 // startIdle runs Config.Idle when there is something to tell it.
 func (o *owner) startIdle(life context.Context) {
-	if o.cfg.Idle == nil || o.idling || (o.lastEnd == nil && !o.wakeSeen) {
+	if o.cfg.Idle == nil || o.idling || !o.begun || (o.lastEnd == nil && !o.wakeSeen) {
 		return
 	}
 	last := o.lastEnd
@@ -217,7 +225,7 @@ func (o *owner) leave(cause error) {
 	}
 	o.closing = cause
 	if o.turn != nil {
-		o.turn.stop(cause)
+		o.turn.interrupt(cause)
 	}
 	o.refusePending()
 }
@@ -244,6 +252,7 @@ func (o *owner) startTelling(life context.Context) {
 	}
 	batch := o.toTell
 	o.toTell, o.telling = nil, true
+	o.publishState() // whoever is told now must already find the session busy
 	patient := context.WithoutCancel(life)
 	go func() {
 		ctx, cancel := context.WithTimeout(patient, tellPatience)
@@ -300,9 +309,7 @@ func (o *owner) pump(ctx context.Context, src Source) {
 		if err != nil {
 			msg = sourceError{err}
 		}
-		select {
-		case o.queue <- msg:
-		case <-ctx.Done():
+		if o.put(ctx, msg) != nil {
 			return
 		}
 		if err != nil {
@@ -320,9 +327,6 @@ func (o *owner) publish(body event.Body) { o.tree.Stream.Publish(o.agent, body) 
 func (o *owner) publishState() {
 	o.epoch++
 	busy := o.turn != nil || len(o.pending) > 0 || o.idling || o.lastEnd != nil && o.cfg.Idle != nil ||
-		o.wakeSeen || len(o.cfg.Wake) > 0 || o.telling || len(o.toTell) > 0
+		o.begun && (o.wakeSeen || len(o.cfg.Wake) > 0) || o.telling || len(o.toTell) > 0
 	o.state.Store(&State{Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName})
-	if !busy {
-		o.tree.signalCalm()
-	}
 }

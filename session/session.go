@@ -52,7 +52,7 @@ type Config struct {
 	Begins func()
 	// Idle, when set, is called each time the session has become idle, with the
 	// turn that just ended, and again with nil on each signal of Wake while it
-	// stays idle. It may return input that it found (a claimed task), or
+	// stays idle; not before its first turn. It may return input that it found (a claimed task), or
 	// [ErrLeave] to end the session. It runs on its own goroutine and may block.
 	Idle func(ctx context.Context, last *event.Outcome) (*Input, error)
 	Wake <-chan struct{}
@@ -81,7 +81,8 @@ type Session struct {
 	gone   chan struct{} // closed when the owner has ended
 	end    context.CancelCauseFunc
 	state  atomic.Pointer[State]
-	failed error // of giving the transcript back, valid after gone
+	coming atomic.Int64 // messages on their way into the state
+	failed error        // of giving the transcript back, valid after gone
 	pumps  sync.WaitGroup
 }
 
@@ -180,8 +181,14 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq[event.Event
 	return s.tree.Stream.Subscribe(ctx, after)
 }
 
-// State is what the session does at this moment.
-func (s *Session) State() State { return *s.state.Load() }
+// State is what the session does at this moment. Whatever a returned Send has
+// brought is in it.
+func (s *Session) State() State {
+	coming := s.coming.Load() > 0 // before the state: it ends in there
+	st := *s.state.Load()
+	st.Busy = st.Busy || coming
+	return st
+}
 
 // Done is closed when the session has ended, by Close or by leaving.
 func (s *Session) Done() <-chan struct{} { return s.gone }
@@ -198,13 +205,18 @@ func (s *Session) Close(cause error) error {
 	return s.failed
 }
 
+// put hands a message to the owner. From before it is there until it has taken
+// effect on the state, it counts as coming.
 func (s *Session) put(ctx context.Context, msg any) error {
+	s.coming.Add(1)
 	select {
 	case s.queue <- msg:
 		return nil
 	case <-s.gone:
+		s.coming.Add(-1)
 		return ErrClosed
 	case <-ctx.Done():
+		s.coming.Add(-1)
 		return context.Cause(ctx)
 	}
 }

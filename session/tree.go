@@ -25,12 +25,13 @@ func NewTree() *Tree {
 	return &Tree{Stream: event.NewStream(), calm: make(chan struct{}, 1), asked: make(map[string]*Session)}
 }
 
-// Calm is signalled, at least once, after each moment in which a session of the
-// tree took something in and is not busy. It has room for one signal and serves
-// one listener.
+// Calm is signalled when something of the tree may have come to rest: whenever a
+// session that is not busy has taken something in, and by [Tree.SignalCalm]. It
+// has room for one signal and serves one listener.
 func (t *Tree) Calm() <-chan struct{} { return t.calm }
 
-func (t *Tree) signalCalm() {
+// SignalCalm says that something has come to rest.
+func (t *Tree) SignalCalm() {
 	select {
 	case t.calm <- struct{}{}:
 	default:

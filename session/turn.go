@@ -19,6 +19,7 @@ type turn struct {
 	steps chan handed
 	done  chan error
 
+	stopped   bool // interrupted by the owner
 	started   time.Time
 	entries   []transcript.Entry // stored since the turn began, its input first
 	callEntry map[string]string  // tool_use id -> uuid of its entry
@@ -38,6 +39,11 @@ type acknowledgement struct {
 
 // takeInput asks for what arrived since the last round.
 type takeInput struct{}
+
+func (t *turn) interrupt(cause error) {
+	t.stopped = true
+	t.stop(cause)
+}
 
 func (o *owner) steps() <-chan handed {
 	if o.turn == nil {
@@ -76,7 +82,7 @@ func (o *owner) startTurn(life context.Context) {
 	}
 	ctx, stop := context.WithCancelCause(tool.WithCaller(context.WithoutCancel(life), o.cfg.Caller))
 	t.stop = stop
-	o.turn = t
+	o.turn, o.begun = t, true
 	if o.cfg.Begins != nil {
 		o.cfg.Begins()
 	}
@@ -181,7 +187,7 @@ func (o *owner) endTurn(life context.Context, err error) {
 	o.dropAsks(life, "the turn has ended")
 	out := &t.outcome
 	out.Took = time.Since(t.started)
-	out.Reason = reasonOf(err)
+	out.Reason = t.reason(err)
 	switch out.Reason {
 	case event.Interrupted:
 		out.Err = err.Error()
@@ -205,14 +211,14 @@ func (o *owner) endTurn(life context.Context, err error) {
 	}
 }
 
-func reasonOf(err error) event.Reason {
+func (t *turn) reason(err error) event.Reason {
 	switch {
 	case err == nil:
 		return event.Done
+	case t.stopped:
+		return event.Interrupted
 	case errors.Is(err, agent.ErrMaxRounds):
 		return event.MaxRounds
-	case errors.Is(err, ErrInterrupt), errors.Is(err, ErrClosed), errors.Is(err, ErrLeave), errors.Is(err, context.Canceled):
-		return event.Interrupted
 	}
 	return event.Failed
 }

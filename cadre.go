@@ -1,0 +1,201 @@
+// Package cadre runs a team of coding agents. It is the front door for programs
+// and the only place where the rooms are put together: stores, providers, tools,
+// teams and sessions know each other only by the contracts they declare.
+//
+//	rt, err := cadre.Open(ctx, cadre.Config{Cwd: dir})
+//	if err != nil { … }
+//	defer rt.Kill()
+//	lead := rt.Session()
+//	err = lead.Prompt(ctx, "make the tests pass")
+//	for ev := range lead.Events(ctx, 0) { … }
+//	err = rt.Settled(ctx)
+//	err = rt.Shutdown(ctx)
+package cadre
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/cadre-dev/cadre/config"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/filestore"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool/builtin"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Config says what to run. The zero value of each field means its default.
+type Config struct {
+	Root    layout.Root         // the state root; "": as [layout.Find] says
+	Cwd     string              // the working folder; "": the process's
+	Getenv  func(string) string // nil: [os.Getenv]
+	Version string              // cadre's own version, for transcripts and servers
+
+	Model              string         // "": from settings, else the default of the provider that has a key
+	Provider           provider.Model // answers every request instead of what Model resolves to
+	SystemPrompt       *string        // replaces the default system prompt
+	AppendSystemPrompt string         // goes after it
+	Mode               string         // permission mode; "": from settings
+	SkipPermissions    bool           // mode bypassPermissions
+	AllowedTools       []string       // permission rules
+	DisallowedTools    []string       // permission rules
+	Tools              []string       // names of the tools to offer; nil: all
+	AddDirs            []string       // further working folders
+	MaxTurns           int            // rounds per prompt; 0: no limit
+
+	Continue      bool   // go on with the newest session of Cwd
+	Resume        string // go on with the session of this id
+	Fork          bool   // with Continue or Resume: in a copy
+	SessionID     string // the id for a new session; "": a random one
+	NoPersistence bool   // keep transcripts in memory
+
+	Settings       string  // settings as JSON text, or the path of a file with them
+	SettingSources *string // comma-separated: which of user, project, local to read
+	TrustProject   bool    // take rules and environment that the project's own settings allow
+}
+
+// Runtime is a running main session with everything it starts. Its methods may
+// be called from any goroutine.
+type Runtime struct {
+	cfg      Config
+	root     layout.Root
+	settings config.Settings
+	info     Info
+
+	// What all sessions of the tree share.
+	stores stores
+	tree   *session.Tree
+	jobs   *job.Pool
+	teams  *team.Teams
+	ledger *builtin.Ledger
+	models models
+	policy permission.Policy
+	system []string
+	line   transcript.Entry // what every transcript line says
+
+	lead    *session.Session
+	members members
+	tally   *event.Tally
+	folding sync.WaitGroup // the goroutine that fills the tally
+	closing func(func() error) error
+}
+
+// Info describes a runtime to a front end.
+type Info struct {
+	SessionID    string
+	Model        string
+	Cwd          string
+	Root         layout.Root
+	Tools        []string
+	Agents       []string // types of sub-agents and teammates
+	Mode         string
+	APIKeySource string // the variable the key came from; "none"
+	FirstRun     bool   // the state root did not exist before
+	Warnings     []string
+}
+
+// Open starts a main session: new, continued or forked. It makes no request.
+// Errors that callers can act on are wrapped: [provider.ErrNoModel],
+// [transcript.ErrNotFound] and [*transcript.HeldError].
+func Open(ctx context.Context, cfg Config) (*Runtime, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	r := &Runtime{cfg: cfg, root: cfg.Root, tree: session.NewTree(), ledger: builtin.NewLedger(), closing: once()}
+	r.members.live = make(map[string]*member)
+	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
+	if err := r.loadSettings(); err != nil {
+		return nil, err
+	}
+	if err := r.models.choose(&r.cfg, r.settings); err != nil {
+		return nil, err
+	}
+	r.info.Model, r.info.APIKeySource = r.models.name, r.models.keySource
+	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
+	if err := r.start(ctx); err != nil {
+		return nil, errors.Join(err, r.stores.close())
+	}
+	return r, nil
+}
+
+// once makes a function that runs what it is first given, and returns that
+// error ever after.
+func once() func(func() error) error {
+	var first sync.Once
+	var err error
+	return func(do func() error) error {
+		first.Do(func() { err = do() })
+		return err
+	}
+}
+
+// warn tells a person what went wrong where nobody waits for an error.
+func (r *Runtime) warn(err error) {
+	r.tree.Stream.Publish(event.Agent{Session: r.info.SessionID}, event.Noticed{Level: "warning", Text: err.Error()})
+}
+
+// complete fills in defaults.
+func (c *Config) complete() error {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.Cwd == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return fmt.Errorf("find the working folder: %w", err)
+		}
+		c.Cwd = dir
+	}
+	if c.Root == "" {
+		root, err := layout.Find(c.Getenv)
+		if err != nil {
+			return fmt.Errorf("find the state root: %w", err)
+		}
+		c.Root = root
+	}
+	return nil
+}
+
+// start puts the parts together and opens the main session.
+func (r *Runtime) start(ctx context.Context) error {
+	ref, err := r.pickSession(ctx)
+	if err != nil {
+		return err
+	}
+	r.info.SessionID = ref.Session
+	r.line = transcript.Entry{Cwd: r.cfg.Cwd, Version: compatVersion, GitBranch: gitBranch(r.cfg.Cwd)}
+	if err := r.makePolicy(); err != nil {
+		return err
+	}
+	r.system = r.systemPrompt()
+	r.compose(ctx)
+	if err := r.openLead(ctx, ref); err != nil {
+		r.jobs.Close()
+		r.tree.Stream.End()
+		r.folding.Wait()
+		return err
+	}
+	return nil
+}
+
+// compatVersion is the version of the format that our transcripts follow.
+const compatVersion = "2.1.41"
+
+// Session is the main session: what front ends hold.
+func (r *Runtime) Session() *session.Session { return r.lead }
+
+// Info describes the runtime.
+func (r *Runtime) Info() Info { return r.info }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

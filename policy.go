@@ -1,0 +1,162 @@
+package cadre
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/cadre-dev/cadre/config"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/prompt"
+)
+
+// loadSettings reads the settings files; what is wrong in them is told in the
+// warnings.
+func (r *Runtime) loadSettings() error {
+	options := config.Options{
+		Root: r.root, Home: r.home(), Project: r.cfg.Cwd, Flag: r.cfg.Settings, TrustProject: r.cfg.TrustProject,
+	}
+	if r.cfg.SettingSources != nil {
+		scopes, err := config.ParseScopes(*r.cfg.SettingSources)
+		if err != nil {
+			return err
+		}
+		options.Scopes = scopes
+	}
+	effective, warnings := config.Load(options)
+	r.settings = effective.Settings
+	for _, w := range warnings {
+		r.info.Warnings = append(r.info.Warnings, w.String())
+	}
+	return nil
+}
+
+func (r *Runtime) home() string { return r.cfg.Getenv("HOME") }
+
+// systemPrompt assembles what every agent of the tree is told.
+func (r *Runtime) systemPrompt() []string {
+	home := r.home()
+	users := []string{string(r.root)}
+	if home != "" {
+		users = slices.Compact([]string{filepath.Join(home, ".claude"), string(r.root)})
+	}
+	files, warnings := prompt.Instructions(prompt.Places{Cwd: r.cfg.Cwd, Users: users, Home: home, Denied: r.policy.ReadDenied})
+	r.info.Warnings = append(r.info.Warnings, warnings...)
+	return prompt.System(prompt.Options{
+		Cwd: r.cfg.Cwd, AddDirs: r.cfg.AddDirs, Platform: runtime.GOOS, Git: r.line.GitBranch != "",
+		Date: time.Now().Format(time.DateOnly), Custom: r.cfg.SystemPrompt, Append: r.cfg.AppendSystemPrompt,
+		Instructions: files,
+	})
+}
+
+// makePolicy puts rules, folders and mode together from flags and settings.
+func (r *Runtime) makePolicy() error {
+	p := permission.Policy{
+		Home: r.home(), Folders: []string{resolved(r.cfg.Cwd)},
+		Readable:      []string{resolved(r.root.SideDir(r.cfg.Cwd, r.info.SessionID))},
+		DelegateTools: delegateTools,
+	}
+	for _, root := range r.stateRoots() {
+		p.StateRoots = append(p.StateRoots, resolved(root))
+	}
+	for _, dir := range r.cfg.AddDirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(r.cfg.Cwd, dir)
+		}
+		p.Folders = append(p.Folders, resolved(dir))
+	}
+	for _, dir := range r.settings.Permissions.Directories {
+		p.Folders = append(p.Folders, resolved(dir.Path))
+	}
+	mode := r.cfg.Mode
+	if mode == "" {
+		mode = r.settings.Permissions.DefaultMode
+	}
+	if r.cfg.SkipPermissions {
+		mode = string(permission.Bypass)
+	}
+	var err error
+	if p.Mode, err = permission.ParseMode(mode); err != nil {
+		return err
+	}
+	if p.Allow, err = r.rules(r.cfg.AllowedTools, "--allowedTools", r.settings.Permissions.Allow); err != nil {
+		return err
+	}
+	if p.Ask, err = r.rules(nil, "", r.settings.Permissions.Ask); err != nil {
+		return err
+	}
+	if p.Deny, err = r.rules(r.cfg.DisallowedTools, "--disallowedTools", r.settings.Permissions.Deny); err != nil {
+		return err
+	}
+	r.policy = p
+	return nil
+}
+
+// rules parses those of a flag, where an error is the caller's, and those of
+// settings files, where it is a warning.
+func (r *Runtime) rules(flags []string, flag string, fromFiles []config.Rule) ([]permission.SourcedRule, error) {
+	var rules []permission.SourcedRule
+	for _, f := range fromFiles {
+		rule, err := permission.ParseRule(f.Text)
+		if err != nil {
+			r.info.Warnings = append(r.info.Warnings, f.From.String()+": "+err.Error())
+			continue
+		}
+		rules = append(rules, permission.SourcedRule{Rule: rule, Source: f.From.String(), Base: f.From.Base})
+	}
+	for _, text := range flags {
+		rule, err := permission.ParseRule(text)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, permission.SourcedRule{Rule: rule, Source: flag})
+	}
+	return rules, nil
+}
+
+// stateRoots are the folders whose teams and tasks no agent may write to.
+func (r *Runtime) stateRoots() []string {
+	roots := []string{string(r.root)}
+	if home := r.home(); home != "" {
+		roots = append(roots, filepath.Join(home, ".claude"))
+	}
+	return roots
+}
+
+// delegateTools stay when the lead only delegates.
+var delegateTools = []string{
+	"Agent", "TeamCreate", "TeamDelete", "SendMessage", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "AskUserQuestion",
+}
+
+// readDenied reports whether a rule denies reading a resolved path.
+func (r *Runtime) readDenied(path string) bool {
+	_, denied := r.policy.ReadDenied(path)
+	return denied
+}
+
+// childEnv is the environment of the commands that agents run: that of this
+// process and what the settings add.
+func (r *Runtime) childEnv() []string {
+	if len(r.settings.Env) == 0 {
+		return nil
+	}
+	env := os.Environ()
+	for name, value := range r.settings.Env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// resolved follows symbolic links as far as the path exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	return filepath.Join(resolved(parent), filepath.Base(path))
+}

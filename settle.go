@@ -1,0 +1,138 @@
+package cadre
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/task"
+)
+
+// OpenWorkError says what was still open when the ceiling of waiting passed.
+type OpenWorkError struct {
+	Waited time.Duration
+	Open   []string // a line for each agent, job, task and mail that stood open
+}
+
+func (e *OpenWorkError) Error() string {
+	return fmt.Sprintf("the team was still at work after %s: %s", e.Waited, strings.Join(e.Open, "; "))
+}
+
+// Settled blocks until nothing of the tree is at work or will be: the lead is
+// idle, no teammate or sub-agent works, no job runs, no mail waits. It gives up
+// with an [*OpenWorkError] when the lead has not been at work for as long as the
+// setting printWaitCeilingMs says.
+func (r *Runtime) Settled(ctx context.Context) error {
+	ceiling := r.settings.PrintWaitCeiling
+	timer := time.NewTimer(ceiling)
+	defer timer.Stop()
+	epoch := r.lead.State().Epoch
+	for {
+		quiet, err := r.quiet(ctx)
+		if err != nil || quiet {
+			return err
+		}
+		if now := r.lead.State().Epoch; now != epoch {
+			epoch = now
+			timer.Reset(ceiling)
+		}
+		select {
+		case <-r.tree.Calm():
+		case <-r.lead.Done():
+			return nil
+		case <-timer.C:
+			if r.lead.State().Busy {
+				timer.Reset(ceiling)
+				continue
+			}
+			return &OpenWorkError{ceiling, r.openWork(ctx)}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// quiet reports whether nothing is at work. What each part says is looked at
+// twice: only when no session has moved in between did all of it hold at once.
+func (r *Runtime) quiet(ctx context.Context) (bool, error) {
+	before, ok := r.epochs()
+	if !ok || len(r.jobs.Active("")) > 0 {
+		return false, nil
+	}
+	waiting, err := r.waiting(ctx)
+	if err != nil || waiting {
+		return false, err
+	}
+	after, ok := r.epochs()
+	if !ok || len(r.jobs.Active("")) > 0 || len(before) != len(after) {
+		return false, nil
+	}
+	for s, epoch := range before {
+		if after[s] != epoch {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// epochs returns the state number of every session; ok is false when one is
+// busy.
+func (r *Runtime) epochs() (map[*session.Session]uint64, bool) {
+	epochs := make(map[*session.Session]uint64)
+	for _, s := range r.sessions() {
+		st := s.State()
+		if st.Busy {
+			return nil, false
+		}
+		epochs[s] = st.Epoch
+	}
+	return epochs, true
+}
+
+func (r *Runtime) sessions() []*session.Session {
+	all := []*session.Session{r.lead}
+	for _, m := range r.members.all() {
+		all = append(all, m.session)
+	}
+	return all
+}
+
+// waiting reports whether input is on its way to a session: the notice of a
+// job, mail that is not marked read, a task that somebody will take.
+func (r *Runtime) waiting(ctx context.Context) (bool, error) {
+	lead := r.leadCaller()
+	if r.jobs.Waiting(lead.Key()) > 0 {
+		return true, nil
+	}
+	for _, m := range r.members.all() {
+		if r.jobs.Waiting(m.caller.Key()) > 0 {
+			return true, nil
+		}
+	}
+	return r.teams.Waiting(ctx, lead)
+}
+
+// openWork describes what is at work, for the person who waited in vain.
+func (r *Runtime) openWork(ctx context.Context) []string {
+	var open []string
+	for _, m := range r.members.all() {
+		if m.session.State().Busy {
+			open = append(open, fmt.Sprintf("%s is at work", m.caller.AgentName))
+		}
+	}
+	for _, j := range r.jobs.Active("") {
+		open = append(open, fmt.Sprintf("job %s runs (%s)", j.ID, j.Title))
+	}
+	list, err := r.stores.tasks.List(ctx, r.teams.TaskList(r.leadCaller()))
+	if err != nil {
+		return append(open, err.Error())
+	}
+	for _, t := range list {
+		if t.Status != task.Completed && !t.Internal() {
+			open = append(open, fmt.Sprintf("task #%s is %s (%s)", t.ID, t.Status, t.Subject))
+		}
+	}
+	return open
+}

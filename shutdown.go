@@ -1,0 +1,41 @@
+package cadre
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cadre-dev/cadre/session"
+)
+
+// shutdownTime is how long a team may take to end in order.
+const shutdownTime = 30 * time.Second
+
+// Shutdown ends everything in order: the lead takes nothing more in, each
+// teammate is asked to end and does, jobs are stopped, transcripts are given
+// back. It blocks until that is done; when ctx ends first, what still runs is
+// stopped. After it the runtime is closed; a second call does nothing.
+func (r *Runtime) Shutdown(ctx context.Context) error {
+	orderly, cancel := context.WithTimeout(ctx, shutdownTime)
+	defer cancel()
+	err := r.lead.Close(session.ErrClosed)
+	if e := r.teams.Shutdown(orderly, r.leadCaller()); e != nil && !errors.Is(e, context.DeadlineExceeded) {
+		err = errors.Join(err, e)
+	}
+	return errors.Join(err, r.close(session.ErrClosed))
+}
+
+// Kill ends everything at once; what was going on is kept as far as it got. It
+// blocks until nothing of the runtime runs any more.
+func (r *Runtime) Kill() { _ = r.close(session.ErrClosed) }
+
+func (r *Runtime) close(cause error) error {
+	return r.closing(func() error {
+		err := r.lead.Close(cause)
+		r.members.close(cause)
+		r.jobs.Close()
+		r.tree.Stream.End()
+		r.folding.Wait()
+		return errors.Join(err, r.stores.close())
+	})
+}

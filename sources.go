@@ -1,0 +1,115 @@
+package cadre
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// ranks say when mail of a kind is taken.
+var ranks = map[team.Kind]session.Rank{
+	team.KindShutdown: session.Shutdown,
+	team.KindLead:     session.LeadMail,
+	team.KindPeer:     session.PeerMail,
+	team.KindSystem:   session.PeerMail,
+	team.KindTask:     session.TaskToTake,
+}
+
+// mailSource hands a session its mail. A sub-agent has none, and gets none.
+type mailSource struct {
+	teams  *team.Teams
+	caller tool.Caller
+	shown  []mailbox.ID // stands in the transcript already
+	inbox  *team.Inbox  // opened by the first Next
+}
+
+// recall takes the receipts of the transcript, before the first Next.
+func (s *mailSource) recall(receipts []string) { s.shown = mailIDs(receipts) }
+
+// Next implements [session.Source].
+func (s *mailSource) Next(ctx context.Context) ([]session.Input, error) {
+	if s.inbox == nil {
+		inbox, ok := s.teams.Inbox(s.caller, s.shown)
+		if !ok {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		s.inbox, s.shown = inbox, nil
+	}
+	mails, err := s.inbox.Next(ctx)
+	if errors.Is(err, team.ErrLeft) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	inputs := make([]session.Input, len(mails))
+	for i, m := range mails {
+		inputs[i] = mailInput(m)
+		inputs[i].Kept = s.kept(m)
+	}
+	return inputs, err
+}
+
+// kept marks mail read once the transcript has it, and lets the inbox offer
+// again what could not be kept.
+func (s *mailSource) kept(m team.Mail) func(context.Context, error) {
+	return func(ctx context.Context, err error) {
+		if err != nil {
+			s.inbox.GiveBack(m.IDs)
+			return
+		}
+		// When marking fails the inbox tries again with the next mail, and knows
+		// that this was shown.
+		_ = s.inbox.Shown(ctx, m.IDs)
+	}
+}
+
+// Close implements [io.Closer].
+func (s *mailSource) Close() error {
+	if s.inbox != nil {
+		s.inbox.Close()
+	}
+	return nil
+}
+
+func mailInput(m team.Mail) session.Input {
+	in := session.Input{
+		Rank: ranks[m.Kind], Title: m.Preview, Content: []transcript.Block{transcript.TextBlock(m.Text)},
+		Receipts: make([]string, len(m.IDs)),
+	}
+	for i, id := range m.IDs {
+		in.Receipts[i] = string(id)
+	}
+	return in
+}
+
+func mailIDs(receipts []string) []mailbox.ID {
+	ids := make([]mailbox.ID, len(receipts))
+	for i, r := range receipts {
+		ids[i] = mailbox.ID(r)
+	}
+	return ids
+}
+
+// noticeSource hands a session the ends of the jobs that it did not wait for.
+type noticeSource struct {
+	jobs  *job.Pool
+	owner string
+}
+
+// Next implements [session.Source].
+func (s noticeSource) Next(ctx context.Context) ([]session.Input, error) {
+	notice, err := s.jobs.Next(ctx, s.owner)
+	if err != nil {
+		return nil, err
+	}
+	in := session.Text(session.Notice, notice.Text())
+	in.Title = notice.Summary()
+	in.Receipts = []string{"job-" + notice.Job.ID}
+	return []session.Input{in}, nil
+}

@@ -1,0 +1,165 @@
+package cadre
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/prompt"
+	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/tool/builtin"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// agentTypes are the kinds of agents that can be started.
+var agentTypes = []builtin.AgentType{
+	{Name: prompt.GeneralPurpose, Description: "works with all tools: for self-contained pieces of work, and for searches that take many steps"},
+	{Name: prompt.Explore, Description: "only reads and searches: for questions about the code that need a wide look and whose details you do not need to see"},
+}
+
+// exploreTools are the tools of the Explore type.
+var exploreTools = []string{"Glob", "Grep", "Read"}
+
+// maxDepth is how deep sub-agents may start sub-agents.
+const maxDepth = 3
+
+// SpawnSubAgent implements [builtin.Spawner]. A sub-agent is a job: moved to the
+// background it goes on, and its end becomes a notice.
+func (r *Runtime) SpawnSubAgent(ctx context.Context, q builtin.SubAgentRequest) (builtin.SubAgentResult, error) {
+	if q.Caller.Depth >= maxDepth {
+		return builtin.SubAgentResult{}, fmt.Errorf("sub-agents may nest %d deep, and you are that deep: do the work yourself", maxDepth)
+	}
+	ref := transcript.Ref{Project: r.cfg.Cwd, Session: q.Caller.SessionID, Agent: q.Resume}
+	if err := r.checkResume(ctx, ref); err != nil {
+		return builtin.SubAgentResult{}, err
+	}
+	spec := job.Spec{
+		Kind: job.Agent, Title: q.Description, Owner: q.Caller.Key(), Call: q.Call, Waited: !q.Background,
+		Output: func(string) string { return r.root.Transcript(ref.Project, ref.Session, ref.Agent) },
+	}
+	if q.Resume == "" {
+		ref.Agent = "a" + ids.Hex(6)
+		spec.ID = ref.Agent
+	}
+	var result builtin.SubAgentResult
+	var failed error
+	j, err := r.jobs.Start(ctx, spec, func(ctx context.Context, _ *job.Job) job.Result {
+		result, failed = r.runSubAgent(ctx, ref, q)
+		return job.Result{Text: transcript.JoinText(result.Content), Tokens: result.Tokens, ToolUses: result.ToolCalls, Err: failed}
+	})
+	if err != nil {
+		return builtin.SubAgentResult{}, err
+	}
+	launched := builtin.SubAgentResult{AgentID: ref.Agent, Async: true, OutputFile: j.Info().OutputFile}
+	if q.Background {
+		return launched, nil
+	}
+	switch _, err := j.WaitOrStop(ctx); {
+	case errors.Is(err, job.ErrDetached):
+		return launched, nil
+	case err != nil:
+		return builtin.SubAgentResult{AgentID: ref.Agent}, err
+	}
+	return result, failed
+}
+
+// checkResume refuses to go on with an agent that is not there or still at work.
+func (r *Runtime) checkResume(ctx context.Context, ref transcript.Ref) error {
+	if ref.Agent == "" {
+		return nil
+	}
+	if _, live := r.members.find(ref.Agent); live {
+		return fmt.Errorf("agent %s is still at work", ref.Agent)
+	}
+	if _, err := r.stores.transcripts.Read(ctx, ref); err != nil {
+		return fmt.Errorf("resume agent %s: %w", ref.Agent, err)
+	}
+	return nil
+}
+
+// runSubAgent runs a sub-agent until it is idle and its own jobs have ended.
+func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin.SubAgentRequest) (builtin.SubAgentResult, error) {
+	started := time.Now()
+	caller := tool.Caller{
+		SessionID: ref.Session, AgentID: ref.Agent, AgentName: q.Type, AgentType: q.Type, Team: q.Caller.Team,
+		Depth: q.Caller.Depth + 1, Cwd: q.Caller.Cwd, Model: q.Model,
+	}
+	if caller.Model == "" {
+		caller.Model = q.Caller.Model
+	}
+	agent := event.Agent{Session: ref.Session, ID: ref.Agent, Name: q.Type, Call: q.Call}
+	ended := make(chan event.Outcome, 1)
+	p := part{ref: ref, caller: caller, agent: agent, maxRounds: q.MaxTurns, idle: r.idleSubAgent(ref.Agent, ended)}
+	if q.Type == prompt.Explore {
+		p.only = exploreTools
+	}
+	result := builtin.SubAgentResult{AgentID: ref.Agent}
+	sess, err := r.open(ctx, p)
+	if err != nil {
+		return result, err
+	}
+	gone, err := r.addMember(&member{caller, agent, sess}, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt}, func() {})
+	if err == nil {
+		err = sess.Send(ctx, firstInput(q))
+	}
+	if err != nil {
+		return result, errors.Join(err, sess.Close(err))
+	}
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		_ = sess.Close(context.Cause(ctx))
+		<-gone
+	}
+	r.tally.Until(r.tree.Stream.Last(), ctx.Done())
+	sum := r.tally.Of(ref.Agent)
+	result.ToolCalls, result.Tokens, result.Took = sum.ToolCalls, sum.Tokens(), time.Since(started)
+	select {
+	case out := <-ended:
+		result.Content = []transcript.Block{transcript.TextBlock(out.Text)}
+		return result, outcomeError(out)
+	default:
+		result.Content = []transcript.Block{transcript.TextBlock(sum.LastText)}
+		return result, context.Cause(ctx)
+	}
+}
+
+func firstInput(q builtin.SubAgentRequest) session.Input {
+	in := session.Text(session.Prompt, q.Prompt)
+	in.Title = q.Description
+	if intro := prompt.SubAgent(q.Type); intro != "" && q.Resume == "" {
+		in.Content = append([]transcript.Block{transcript.TextBlock(intro)}, in.Content...)
+	}
+	return in
+}
+
+// idleSubAgent lets a sub-agent leave as soon as nothing of it runs any more.
+func (r *Runtime) idleSubAgent(key string, ended chan<- event.Outcome) func(context.Context, *event.Outcome) (*session.Input, error) {
+	return func(_ context.Context, last *event.Outcome) (*session.Input, error) {
+		if len(r.jobs.Active(key)) > 0 || r.jobs.Waiting(key) > 0 {
+			return nil, nil // the notice of their end wakes it
+		}
+		if last != nil {
+			ended <- *last
+		}
+		return nil, session.ErrLeave
+	}
+}
+
+// outcomeError is why a turn did not end well; nil when it did.
+func outcomeError(o event.Outcome) error {
+	switch o.Reason {
+	case event.Done:
+		return nil
+	case event.MaxRounds:
+		return errors.New("it reached its limit of rounds before it was done")
+	case event.Interrupted:
+		return session.ErrInterrupt
+	}
+	return errors.New(o.Err)
+}
