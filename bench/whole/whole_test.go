@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMain lets the test binary be the launcher that the harness re-executes.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == launchVerb {
+		if err := launch(os.Args[2], os.Args[3], os.Args[4:]); err != nil {
+			os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func testBench(t *testing.T) *bench {
+	t.Helper()
+	m, err := serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &bench{dir: t.TempDir(), model: m}
+	b.limit = filepath.Join(b.dir, "limit")
+	if err := build(t.Context(), modulePath+"/bench/limit", b.limit); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestTheLimitDoesWhatItIsTold(t *testing.T) {
+	b := testBench(t)
+	like := run{arrivals: []arrival{{size: 1000}, {size: 20_000}, {size: 30_000}}, lines: []int{100, 200, 300}}
+	got, err := b.runLimit(t.Context(), like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	for _, a := range got.arrivals {
+		sizes = append(sizes, a.size)
+	}
+	if diff := cmp.Diff([]int{1000, 20_000, 30_000}, sizes); diff != "" {
+		t.Errorf("sizes of the requests (-want +got):\n%s", diff)
+	}
+	if got.stdout != "All of it is done.\n" {
+		t.Errorf("it read %q", got.stdout)
+	}
+	log, err := os.ReadFile(filepath.Join(b.dir, "limit.log"))
+	if err != nil || len(log) != 600 {
+		t.Errorf("the log has %d bytes, want 600 (%v)", len(log), err)
+	}
+	if got.first() <= 0 || got.turn(1) <= 0 || got.Took <= got.first() {
+		t.Errorf("times do not add up: %+v", got)
+	}
+}
+
+func TestAFailingProgramIsAnErrorWithItsWords(t *testing.T) {
+	b := testBench(t)
+	_, err := execute(t.Context(), program{path: b.limit, args: []string{"-plan", "absent.json"}, dir: b.dir, env: os.Environ()})
+	if err == nil || !strings.Contains(err.Error(), "absent.json") {
+		t.Errorf("got error %v, want one that names the file", err)
+	}
+}
+
+func TestRowsOverTheirBoundAreMarked(t *testing.T) {
+	const s = time.Second
+	rows := []row{
+		ratio("ratio", []time.Duration{3 * s, 1 * s, 2 * s}, []time.Duration{s}, 2),
+		ratio("ratio over", []time.Duration{3 * s}, []time.Duration{s}, 2),
+		above("above", []time.Duration{3 * s}, []time.Duration{s}, 2*s),
+		above("above over", []time.Duration{4 * s}, []time.Duration{s}, 2*s),
+		within("within over", []time.Duration{2 * s}, s),
+		bytesWithin("bytes", 40*mebibyte, 40, mebibyte, "MiB"),
+		bytesWithin("bytes over", 40*mebibyte+1, 40, mebibyte, "MiB"),
+	}
+	for _, r := range rows {
+		if r.over != strings.HasSuffix(r.what, "over") {
+			t.Errorf("%+v", r)
+		}
+	}
+	var text strings.Builder
+	render(&text, rows[:2])
+	want := `| | cadre | minimal program | compared | bound | |
+|---|---:|---:|---:|---:|---|
+| ratio | 2000.00 ms | 1000.00 ms | 2.00x | ≤ 2x |  |
+| ratio over | 3000.00 ms | 1000.00 ms | 3.00x | ≤ 2x | over |
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}

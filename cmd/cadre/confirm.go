@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// confirm asks before something is lost. Without a person there is no yes.
+func confirm(question string, yes bool) error {
+	if yes {
+		return nil
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return &exit{code: exitUsage, err: fmt.Errorf("%s Nobody is there to ask", question), hint: "Add --yes to say yes."}
+	}
+	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
+	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return exitWith(exitInterrupted)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "Nothing was removed.")
+	return exitWith(exitFailed)
+}
+
+// noArgs, exactly and atMost check the arguments of a verb.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, and got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+func atMost(n int, what string) cobra.PositionalArgs { return between(0, n, what) }
+
+func between(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usagef("%s takes %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// group makes a verb that has only verbs below it.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				e := usagef("unknown command %q for %s", args[0], cmd.CommandPath()).(*exit)
+				e.hint = cmd.CommandPath() + " --help lists them."
+				return e
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.AddCommand(below...)
+	return cmd
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/transcript"
+	"github.com/cadre-dev/cadre/tui"
+)
+
+// Exit codes (docs/cli.md). 128 and a signal's number is what shells report.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitLimit       = 3 // of rounds, or of the time to wait for the team
+	exitNoModel     = 4 // none configured, or no access to it
+	exitHangup      = 129
+	exitInterrupted = 130
+	exitNoReader    = 141 // whoever read our output is gone
+	exitTerminated  = 143
+)
+
+// exit is an error that knows its code. Without err there is nothing to say.
+type exit struct {
+	code int
+	err  error
+	hint string // what to do about it, "" when that is plain
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+// exitWith ends with a code; everything is said already.
+func exitWith(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return &exit{code: code}
+}
+
+// usagef is a command line that cannot be run.
+func usagef(format string, args ...any) error {
+	return &exit{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// report tells a person what went wrong, and returns the exit code.
+func report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = explain(err)
+	}
+	if e.err != nil {
+		fmt.Fprintln(os.Stderr, "error: "+tui.Clean(e.err.Error()))
+	}
+	if e.hint != "" {
+		fmt.Fprintln(os.Stderr, e.hint)
+	}
+	return e.code
+}
+
+const noModelHint = `Give cadre a model in one of three ways:
+  ANTHROPIC_API_KEY=…                        (or ANTHROPIC_AUTH_TOKEN; ANTHROPIC_BASE_URL for another address)
+  OPENAI_API_KEY=… and OPENAI_BASE_URL=…     (any server that speaks Chat Completions; --model names the model)
+  --model scripted:FILE                      (a script instead of a model)
+To see a team at work without any model: cadre demo`
+
+// explain finds the code and the hint for an error of the library.
+func explain(err error) *exit {
+	e := &exit{code: exitFailed, err: err}
+	var held *transcript.HeldError
+	var failed *provider.Error
+	var open *cadre.OpenWorkError
+	switch {
+	case errors.Is(err, provider.ErrNoModel):
+		e.code, e.hint = exitNoModel, noModelHint
+	case errors.As(err, &held):
+		e.hint = fmt.Sprintf("To go on in a copy while it is open: cadre --resume %s --fork-session", held.Ref.Session)
+	case errors.Is(err, transcript.ErrNotFound):
+		e.hint = "cadre sessions ls lists the sessions of this folder, and with --all those of every folder."
+	case errors.As(err, &failed):
+		e.code = codeOfClass(string(failed.Class))
+	case errors.As(err, &open):
+		e.code = exitLimit
+	case errors.Is(err, context.Canceled):
+		e.code = exitInterrupted
+	}
+	return e
+}
+
+// codeOfClass is the exit code for an error of the model's API.
+func codeOfClass(class string) int {
+	switch provider.Class(class) {
+	case provider.Auth, provider.Billing, provider.ModelNotFound:
+		return exitNoModel
+	}
+	return exitFailed
+}

@@ -1,0 +1,172 @@
+package demo
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// Record is what the events of a run come to: who took part, what became of the
+// tasks, what was written to whom. One goroutine at a time may use it.
+type Record struct {
+	Team   string // the newest one's name; "" when there was none
+	Tasks  []task.Task
+	Mail   []Mail // what agents wrote to each other; a broadcast is one
+	Answer string // the last text of the lead
+	// Protocol counts the messages that the runtime posted by itself: idle
+	// notifications, shutdown handshakes, assignments.
+	Protocol int
+	Failures []string // turns that ended with an error
+
+	agents  []*member
+	tally   *event.Tally
+	started time.Time
+	ended   time.Time
+}
+
+// Mail is a message between two agents.
+type Mail struct {
+	From string `json:"from"`
+	To   string `json:"to"` // "all" for a broadcast
+	Text string `json:"text"`
+
+	sent string // its timestamp
+}
+
+// member is an agent as the view follows it.
+type member struct {
+	id, name, color string
+	lead, teammate  bool
+	gone            bool
+	busy            bool
+	doing           string // a call, or the text that it writes; "" between two things; not clean
+	said            string // the last text
+	broadcast       string // the text that it is sending to all
+}
+
+// leadName is what the view calls the main session.
+const leadName = "lead"
+
+// NewRecord makes an empty record.
+func NewRecord() *Record {
+	return &Record{tally: event.NewTally()}
+}
+
+// Add takes the next event in.
+func (r *Record) Add(ev event.Event) {
+	if r.started.IsZero() {
+		r.started = ev.At
+	}
+	r.ended = ev.At
+	r.tally.Fold(slices.Values([]event.Event{ev}))
+	m := r.member(ev.Agent)
+	switch body := ev.Body.(type) {
+	case event.AgentStarted:
+		m.teammate = body.Teammate
+	case event.AgentEnded:
+		m.gone, m.busy, m.doing = true, false, ""
+	case event.TurnStarted:
+		m.busy, m.doing = true, ""
+	case event.TurnEnded:
+		m.busy, m.doing = false, ""
+		if body.Outcome.Reason == event.Failed {
+			r.Failures = append(r.Failures, m.name+": "+flat(body.Outcome.Err))
+		}
+	case event.Stored:
+		r.stored(m, body.Entry)
+	case event.TeamChanged:
+		r.Team = body.Team
+	case event.TaskChanged:
+		r.taskChanged(body.Task)
+	case event.MailSent:
+		r.mailSent(body)
+	}
+}
+
+func (r *Record) stored(m *member, e transcript.Entry) {
+	if e.Kind != transcript.KindAssistant {
+		return
+	}
+	if text := strings.TrimSpace(transcript.JoinText(e.Message.Content)); text != "" {
+		m.said = text
+		if m.lead {
+			r.Answer = text
+		}
+	}
+}
+
+// taskChanged keeps the newest state of each task. One that is deleted stays
+// with the status it had: a team's list goes with the team.
+func (r *Record) taskChanged(t task.Task) {
+	if t.Internal() {
+		return
+	}
+	i, found := slices.BinarySearchFunc(r.Tasks, t, func(a, b task.Task) int {
+		return cmp.Or(cmp.Compare(task.Number(a.ID), task.Number(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	switch {
+	case !found && t.Status != task.Deleted:
+		r.Tasks = slices.Insert(r.Tasks, i, t)
+	case found && t.Status != task.Deleted:
+		r.Tasks[i] = t
+	}
+}
+
+func (r *Record) mailSent(sent event.MailSent) {
+	if _, protocol := team.Parse(sent.Message.Text); protocol {
+		r.Protocol++
+		return
+	}
+	mail := Mail{From: r.nameOf(sent.Message.From), To: r.nameOf(sent.To.Agent), Text: sent.Message.Text, sent: sent.Message.Timestamp}
+	if m := r.named(mail.From); m != nil && m.broadcast == mail.Text {
+		mail.To = "all"
+		if slices.Contains(r.Mail, mail) {
+			return
+		}
+	}
+	r.Mail = append(r.Mail, mail)
+}
+
+// nameOf is how the view calls the agent with this name in the team.
+func (r *Record) nameOf(name string) string {
+	if name == team.LeadName {
+		return leadName
+	}
+	return flat(name)
+}
+
+func (r *Record) named(name string) *member {
+	for _, m := range slices.Backward(r.agents) {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// member finds the agent of an event, or makes it.
+func (r *Record) member(a event.Agent) *member {
+	for _, m := range r.agents {
+		if m.id == a.ID {
+			return m
+		}
+	}
+	m := &member{id: a.ID, name: r.nameOf(cmp.Or(a.Name, a.ID)), color: a.Color}
+	if a.ID == "" {
+		m.name, m.lead = leadName, true
+	}
+	r.agents = append(r.agents, m)
+	return m
+}
+
+// blockers lists the tasks that t still waits for.
+func (r *Record) blockers(t task.Task) []string { return task.Blockers(r.Tasks, t) }
+
+// elapsed is how far into the run t lies.
+func (r *Record) elapsed(t time.Time) time.Duration { return t.Sub(r.started) }

@@ -1,0 +1,58 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// screen writes lines, and on a terminal a status below them that each drawing
+// replaces. Every drawing is one write, so that nothing flickers or is torn.
+type screen struct {
+	out   io.Writer
+	drawn []int  // the widths of the lines of the status as it stands there
+	text  []byte // and how it was written
+}
+
+// print writes lines.
+func (s *screen) print(lines []string) {
+	var b bytes.Buffer
+	for _, l := range lines {
+		b.WriteString(l + "\n")
+	}
+	_, _ = s.out.Write(b.Bytes()) // a reader that is gone is no reason to end the run
+}
+
+// redraw puts lines where the status stood, and the new status below them.
+func (s *screen) redraw(lines []string, status []line, columns int, color bool) {
+	var below bytes.Buffer
+	for _, l := range status {
+		below.WriteString(l.render(color) + "\n")
+	}
+	if len(lines) == 0 && bytes.Equal(below.Bytes(), s.text) {
+		return
+	}
+	var b bytes.Buffer
+	if up := s.height(columns); up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", up)
+	}
+	for _, l := range lines {
+		b.WriteString(l + "\n")
+	}
+	b.Write(below.Bytes())
+	s.text, s.drawn = below.Bytes(), s.drawn[:0]
+	for _, l := range status {
+		s.drawn = append(s.drawn, l.width())
+	}
+	_, _ = s.out.Write(b.Bytes()) // as above
+}
+
+// height is how many rows the status takes: a terminal that was made narrower
+// since has broken its lines.
+func (s *screen) height(columns int) int {
+	rows := 0
+	for _, width := range s.drawn {
+		rows += max(1, (width+columns-1)/columns)
+	}
+	return rows
+}

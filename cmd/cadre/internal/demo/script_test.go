@@ -1,0 +1,152 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cadre-dev/cadre/task"
+)
+
+// TestAnyOrder: whoever is handed whichever task in whatever order, the project
+// ends up repaired, the work is shared, and everybody has left.
+func TestAnyOrder(t *testing.T) {
+	seeds := 12
+	if os.Getenv("CADRE_TEST_ALL") != "" {
+		seeds = 400
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			s, checks := play(t, ScriptText(), uint64(seed))
+			if !checks.Passed {
+				t.Errorf("checks fail:\n%s", checks.Output)
+			}
+			for _, one := range s.tasks {
+				if one.Status != task.Completed {
+					t.Errorf("task #%s is %s", one.ID, one.Status)
+				}
+			}
+			for _, mate := range s.agents[1:] {
+				if !mate.gone {
+					t.Errorf("%s has not left", mate.Name)
+				}
+			}
+			if len(s.agents) != 4 {
+				t.Errorf("%d agents, want a lead and three teammates", len(s.agents))
+			}
+			if !strings.HasPrefix(s.lead().last(), "tally works again: all 24 checks pass.") {
+				t.Errorf("the lead ends with %q", s.lead().last())
+			}
+			if !slices.ContainsFunc(s.mail, fromPeer.MatchString) || !slices.ContainsFunc(s.mail, func(m string) bool { return strings.HasSuffix(m, ">team-lead") }) {
+				t.Errorf("mail only between %v", s.mail)
+			}
+			if author, asker := s.tasks[1].Owner, s.tasks[3].Owner; author != asker {
+				if !slices.Contains(s.mail, asker+">"+author) || !slices.Contains(s.mail, author+">"+asker) {
+					t.Errorf("%s did not ask %s about money, or got no answer: %v", asker, author, s.mail)
+				}
+			}
+			if blocked := s.tasks[3].BlockedBy; !slices.Equal(blocked, []string{"1", "2"}) {
+				t.Errorf("the report is blocked by %v", blocked)
+			}
+		})
+	}
+}
+
+// wrongEdits are changes of the script, each of which breaks one of its edits.
+var wrongEdits = map[string][2]string{
+	"octal":          {`1$cents - 100`, `$cents`},
+	"one decimal":    {`cents=${amount#*.}0 ;;`, `cents=${amount#*.} ;;`},
+	"three decimals": {`*.*) return 1 ;;`, `*.*) cents=00 ;;`},
+	"no padding":     {`%s%s.%02d`, `%s%s.%d`},
+	"sign":           {`cents=${cents#-}`, `cents=$cents`},
+	"help":           {`--only CATEGORY  report this`, `-o CATEGORY  report this`},
+	"readme":         {"| `--only CATEGORY` | report", "| `-o CATEGORY` | report"},
+	"no total":       {`row total \"$(money \"$total\")\"`, `:`},
+	"only ignored":   {`[ -z \"$2\" ] || `, `true || `},
+	"status lost":    {`\"$category\") || return 1`, `\"$category\")`},
+	"not found":      {`"report() {",`, `"report () {",`}, // the edit itself fails
+}
+
+// TestWrongEdit: with any one edit broken the checks fail, the lead says so, and
+// the team still ends in order.
+func TestWrongEdit(t *testing.T) {
+	for name, change := range wrongEdits {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := bytes.Replace(ScriptText(), []byte(change[0]), []byte(change[1]), 1)
+			if bytes.Equal(script, ScriptText()) {
+				t.Fatalf("%q is not in the script", change[0])
+			}
+			s, checks := play(t, script, 7)
+			if checks.Passed || len(checks.Failed()) == 0 {
+				t.Errorf("the checks pass:\n%s", checks.Output)
+			}
+			if !strings.HasPrefix(s.lead().last(), "tally is not repaired: ") {
+				t.Errorf("the lead ends with %q", s.lead().last())
+			}
+			for _, mate := range s.agents[1:] {
+				if !mate.gone {
+					t.Errorf("%s has not left", mate.Name)
+				}
+			}
+		})
+	}
+}
+
+// TestMissingEdit: each edit of the script is needed.
+func TestMissingEdit(t *testing.T) {
+	for _, name := range []string{"parse", "money", "help", "readme", "report"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := bytes.Replace(ScriptText(), []byte("${"+name+"_after}"), []byte("${"+name+"_before}"), 1)
+			if bytes.Equal(script, ScriptText()) {
+				t.Fatalf("the script has no %s_after", name)
+			}
+			s, checks := play(t, script, 3)
+			if checks.Passed {
+				t.Error("the checks pass")
+			}
+			if !strings.HasPrefix(s.lead().last(), "tally is not repaired: ") {
+				t.Errorf("the lead ends with %q", s.lead().last())
+			}
+		})
+	}
+}
+
+// TestCheckFailsFromOutside: what nobody of the team broke is noticed too.
+func TestCheckFailsFromOutside(t *testing.T) {
+	s, checks := play(t, ScriptText(), 5, func(s *sim) {
+		path := s.dir + "/tests/weather.sh"
+		if err := os.WriteFile(path, []byte("echo FAIL it rains\nexit 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if checks.Passed {
+		t.Error("the checks pass")
+	}
+	if want := "tally is not repaired: 1 of 25 checks fail. The first is: weather it rains."; !strings.HasPrefix(s.lead().last(), want) {
+		t.Errorf("the lead ends with %q", s.lead().last())
+	}
+}
+
+// TestDenied: a team that may not run its checks reports that it does not know.
+func TestDenied(t *testing.T) {
+	s, checks := play(t, ScriptText(), 2, func(s *sim) {
+		s.denied = func(tool string, _ map[string]any) string {
+			if tool == "Bash" {
+				return "Permission to use Bash has been denied."
+			}
+			return ""
+		}
+	})
+	if !strings.Contains(s.lead().last(), "I could not run the checks") {
+		t.Errorf("the lead ends with %q", s.lead().last())
+	}
+	if checks.Passed {
+		t.Error("nobody could close a task, and the checks pass")
+	}
+}

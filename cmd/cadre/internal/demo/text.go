@@ -1,0 +1,182 @@
+package demo
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/cadre-dev/cadre/tui"
+)
+
+// The styles of a span (ECMA-48 §8.3.117).
+const (
+	plain  = ""
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+// agentColors are the colours of a team's roster (facts: claude-code §4.1).
+var agentColors = map[string]string{
+	"red": "31", "green": "32", "yellow": "33", "blue": "34", "purple": "35", "cyan": "36",
+	"orange": "38;5;208", "pink": "38;5;205",
+}
+
+// span is a piece of a line in one style. Its text is clean.
+type span struct{ style, text string }
+
+// line is one line of output.
+type line []span
+
+// width counts the columns that the line takes.
+func (l line) width() int {
+	n := 0
+	for _, s := range l {
+		n += cells(s.text)
+	}
+	return n
+}
+
+// fit cuts the line to a number of columns, with an ellipsis where it was cut;
+// 0 is no limit.
+func (l line) fit(columns int) line {
+	if columns <= 0 || l.width() <= columns {
+		return l
+	}
+	left := columns - 1 // for the ellipsis
+	var out line
+	for _, s := range l {
+		head := cut(s.text, left)
+		left -= cells(head)
+		out = append(out, span{s.style, head})
+		if len(head) < len(s.text) {
+			break
+		}
+	}
+	return append(out, span{dim, "…"})
+}
+
+// pad fills the line up to a number of columns.
+func (l line) pad(columns int) line {
+	if n := columns - l.width(); n > 0 {
+		return append(l, span{plain, strings.Repeat(" ", n)})
+	}
+	return l
+}
+
+// render spells the line out, with or without colour, without a newline.
+func (l line) render(color bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		if s.text == "" {
+			continue
+		}
+		if color && s.style != plain {
+			b.WriteString("\x1b[" + s.style + "m" + s.text + "\x1b[0m")
+		} else {
+			b.WriteString(s.text)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// cells counts the columns that clean text takes on a terminal.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+// wide are the blocks whose characters take two columns: those of East Asian
+// writing (Unicode Annex 11) and pictures.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1},
+		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
+	},
+	R32: []unicode.Range32{
+		{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1}, {Lo: 0x1f900, Hi: 0x1faff, Stride: 1},
+		{Lo: 0x20000, Hi: 0x3fffd, Stride: 1},
+	},
+}
+
+func runeCells(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// cut is the beginning of text that fits into so many columns.
+func cut(text string, columns int) string {
+	for i, r := range text {
+		if columns -= runeCells(r); columns < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// flat makes one clean line of text that a model or a program wrote.
+func flat(text string) string {
+	return strings.Join(strings.Fields(tui.Clean(text)), " ")
+}
+
+// firstLine is the first line of text that says something, clean.
+func firstLine(text string) string {
+	for line := range strings.Lines(tui.Clean(text)) {
+		if line = flat(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// lastLine is the last line of text that says something, clean.
+func lastLine(text string) string {
+	return flat(text[strings.LastIndexByte(strings.TrimSpace(text), '\n')+1:])
+}
+
+// wrap breaks flat text at words into lines of so many columns; 0 is no limit.
+func wrap(text string, columns int) []string {
+	if columns <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	current := ""
+	for word := range strings.FieldsSeq(text) {
+		for cells(word) > columns { // a word that fits no line
+			if current != "" {
+				lines = append(lines, current)
+				current = ""
+			}
+			head := cut(word, columns)
+			if head == "" {
+				break
+			}
+			lines, word = append(lines, head), word[len(head):]
+		}
+		switch {
+		case current == "":
+			current = word
+		case cells(current)+1+cells(word) <= columns:
+			current += " " + word
+		default:
+			lines, current = append(lines, current), word
+		}
+	}
+	if current != "" || len(lines) == 0 {
+		lines = append(lines, current)
+	}
+	return lines
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/lease"
+	"github.com/cadre-dev/cadre/transcript"
+	"github.com/cadre-dev/cadre/tui"
+)
+
+// place is a state root that the verbs look at.
+type place struct {
+	*cadre.State
+	root layout.Root
+	// foreign is another program's root: it is looked at, never changed.
+	foreign bool
+}
+
+// openPlaces opens our state root and, when it is another one and exists,
+// ~/.claude. The caller closes them.
+func openPlaces() ([]place, error) {
+	root, err := layout.Find(os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("find the state root: %w", err)
+	}
+	places := []place{{cadre.OpenState(root), root, false}}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return places, nil
+	}
+	other := layout.Root(filepath.Join(home, ".claude"))
+	if info, err := os.Stat(string(other)); err == nil && info.IsDir() && !sameFolder(root, other) {
+		places = append(places, place{cadre.OpenState(other), other, true})
+	}
+	return places, nil
+}
+
+func sameFolder(a, b layout.Root) bool {
+	x, errA := os.Stat(string(a))
+	y, errB := os.Stat(string(b))
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
+func closePlaces(places []place) error {
+	var errs []error
+	for _, p := range places {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// withPlaces runs one verb on the state roots.
+func withPlaces(f func([]place) error) error {
+	places, err := openPlaces()
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(places), closePlaces(places))
+}
+
+// folders lists the names of the folders in dir, none when it is missing.
+func folders(dir string) ([]string, error) {
+	items, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, item := range items {
+		if item.IsDir() && !strings.HasPrefix(item.Name(), ".") {
+			names = append(names, item.Name())
+		}
+	}
+	return names, err
+}
+
+// holder tells who has a session open; nil when nobody has.
+func (p place) holder(ref transcript.Ref) (*lease.Holder, error) {
+	path := p.root.Side(ref.Project, ref.Session, ref.Agent, "lease")
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil //nolint:nilerr // no lease was ever taken
+	}
+	l, err := lease.Acquire(fsx.OS, path)
+	var held *lease.HeldError
+	switch {
+	case errors.As(err, &held):
+		return &held.Holder, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, l.Release()
+}
+
+// findSession finds a main session by its id or the beginning of it.
+func (p place) findSession(ctx context.Context, id string) (transcript.Info, error) {
+	infos, err := p.Transcripts().List(ctx, "")
+	if err != nil {
+		return transcript.Info{}, err
+	}
+	var found []transcript.Info
+	for _, info := range infos {
+		if info.Ref.Session == id {
+			return info, nil
+		}
+		if strings.HasPrefix(info.Ref.Session, id) {
+			found = append(found, info)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return transcript.Info{}, transcript.ErrNotFound
+	case 1:
+		return found[0], nil
+	}
+	return transcript.Info{}, usagef("%q is the beginning of %d sessions: give more of it", id, len(found))
+}
+
+// mayRemove refuses what is not ours to remove, and asks the person unless yes
+// is set.
+func (p place) mayRemove(what string, yes bool) error {
+	if p.foreign {
+		return &exit{
+			code: exitFailed, err: fmt.Errorf("%s lies in %s, which belongs to another program", what, p.root),
+			hint: fmt.Sprintf("To remove it all the same: CADRE_HOME=%s cadre …", p.root),
+		}
+	}
+	return confirm(fmt.Sprintf("Remove %s from %s?", what, p.root), yes)
+}
+
+// table prints rows in columns. What cells hold was written by models and other
+// programs, so it is cleaned.
+func table(rows [][]string) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cleanCell(cell))))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			cell = cleanCell(cell)
+			line.WriteString(cell)
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-len([]rune(cell))+2))
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return writeOut([]byte(b.String()))
+}
+
+func cleanCell(cell string) string {
+	return strings.Join(strings.Fields(tui.Clean(cell)), " ")
+}
+
+// shorten cuts text for a column.
+func shorten(text string, n int) string {
+	runes := []rune(cleanCell(text))
+	if len(runes) <= n {
+		return string(runes)
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+// byName sorts listings of several roots.
+func byName[T any](list []T, name func(T) string) {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+}

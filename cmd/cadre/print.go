@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/control"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/transcript"
+	"github.com/cadre-dev/cadre/tui"
+)
+
+// printed is one run of -p: a prompt, the turns that follow from it, a result.
+type printed struct {
+	course
+	o       *options
+	started time.Time
+	account *control.Account
+	stream  *control.Writer // nil unless the format is stream-json
+	lines   *tui.Lines      // progress; nil when nothing is told
+	debug   *debugLog       // nil without --debug
+}
+
+// runPrint answers one prompt.
+func runPrint(ctx context.Context, o *options, args []string) error {
+	started := time.Now()
+	prompt, err := readPrompt(args, os.Stdin, o.warn)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return usagef("no prompt: give it as an argument (cadre -p \"…\") or on stdin")
+	}
+	signals, stop := watchSignals()
+	defer stop()
+	cwd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working folder: %w", err)
+	}
+	rt, err := cadre.Open(ctx, o.config(cwd))
+	if err != nil {
+		return o.refused(err, started)
+	}
+	debug, err := o.openDebugLog(rt.Info())
+	if err != nil {
+		o.warn(err.Error())
+	}
+	defer debug.Close()
+	p := &printed{
+		course: newCourse(rt, signals, o.note), o: o, started: started, account: control.NewAccount(),
+		lines: o.progress(), debug: debug,
+	}
+	if o.outputFormat == formatStream {
+		p.stream = control.NewWriter(os.Stdout, identity(rt.Info()))
+	}
+	for _, w := range rt.Info().Warnings {
+		o.warn(w)
+	}
+	return p.run(ctx, prompt)
+}
+
+func identity(info cadre.Info) control.Identity {
+	return control.Identity{
+		SessionID: info.SessionID, Cwd: info.Cwd, Model: info.Model, PermissionMode: info.Mode,
+		APIKeySource: info.APIKeySource, Version: compatible, Tools: info.Tools, Agents: info.Agents,
+	}
+}
+
+// refused tells programs, too, that the session did not open (facts:
+// sdk-contract §2.3).
+func (o *options) refused(err error, started time.Time) error {
+	if o.outputFormat != formatJSON && o.outputFormat != formatStream {
+		return err
+	}
+	told := err
+	if errors.Is(err, transcript.ErrNotFound) && o.resume != "" {
+		told = fmt.Errorf("No conversation found with session ID: %s", o.resume) //nolint:staticcheck,revive // the text that SDKs know
+	}
+	result := control.NewAccount().Result(control.End{SessionID: o.sessionID, Took: time.Since(started), Err: told})
+	if err := writeResult(result); err != nil {
+		return err
+	}
+	return err
+}
+
+func writeResult(r control.Result) error {
+	line, err := jsonx.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the result: %w", err)
+	}
+	return writeOut(append(line, '\n'))
+}
+
+// run works until the team is at rest or somebody ends it, closes everything,
+// and prints the result.
+func (p *printed) run(ctx context.Context, prompt string) error {
+	told := make(chan struct{})
+	events := p.rt.Session().Events(ctx, 0)
+	go func() {
+		defer close(told)
+		for ev := range events {
+			p.tell(ev)
+		}
+	}()
+	end := p.work(ctx, prompt)
+	if err := p.close(ctx); err != nil && end.Err == nil {
+		p.o.warn(err.Error())
+	}
+	<-told
+	end.SessionID, end.Took = p.rt.Info().SessionID, time.Since(p.started)
+	return p.conclude(end)
+}
+
+// tell is what the run's only listener does with an event.
+func (p *printed) tell(ev event.Event) {
+	p.account.Add(ev)
+	p.debug.event(ev)
+	if p.lines != nil && p.toldAsProgress(ev) {
+		p.lines.Event(ev)
+	}
+	if p.stream == nil {
+		return
+	}
+	if err := p.stream.Event(ev); err != nil {
+		p.stream = nil
+		p.broken <- err
+	}
+}
+
+// toldAsProgress leaves out how the lead's turn ended, which the end of the run
+// tells; and in stream-json, where stderr stays silent when all is well, what
+// the stream tells.
+func (p *printed) toldAsProgress(ev event.Event) bool {
+	switch body := ev.Body.(type) {
+	case event.TurnEnded:
+		return ev.Agent.ID != ""
+	case event.ToolDenied:
+		return true
+	case event.Noticed:
+		return p.o.outputFormat != formatStream || body.Level != "info"
+	}
+	return p.o.outputFormat != formatStream
+}
+
+// conclude prints the result and what it cost, and finds the exit code.
+func (p *printed) conclude(end control.End) error {
+	result := p.account.Result(end)
+	if err := p.print(result); err != nil {
+		return err
+	}
+	if p.o.outputFormat != formatStream {
+		p.o.note(costLine(p.rt.Usage()))
+	}
+	return p.outcome(result, end)
+}
+
+func (p *printed) print(result control.Result) error {
+	switch p.o.outputFormat {
+	case formatJSON, formatStream:
+		return writeResult(result)
+	}
+	text := p.account.Text()
+	if text == "" || result.Subtype == control.Success && result.IsError {
+		return nil
+	}
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		text = tui.Clean(text)
+	}
+	return writeOut([]byte(strings.TrimRight(text, "\n") + "\n"))
+}
+
+// outcome is the exit code of a run, with what there is to say about it.
+func (p *printed) outcome(result control.Result, end control.End) error {
+	last := p.account.Last()
+	switch {
+	case p.ending.cause != nil:
+		return exitWith(p.ending.cause.code)
+	case end.Err != nil:
+		return noReader(end.Err)
+	case last == nil || last.Reason == event.Interrupted:
+		return exitWith(exitInterrupted)
+	case last.Reason == event.MaxRounds:
+		return &exit{code: exitLimit, err: errors.New(strings.Join(result.Errors, "; ")), hint: "Go on with: cadre --resume " + result.SessionID}
+	case last.Reason == event.Failed:
+		return &exit{code: codeOfClass(last.Class), err: errors.New(failure(*last))}
+	case end.OpenWork != nil:
+		return &exit{code: exitLimit, err: end.OpenWork, hint: "Go on with: cadre --resume " + result.SessionID}
+	}
+	return nil
+}
+
+func failure(out event.Outcome) string {
+	if out.Status == 0 {
+		return out.Err
+	}
+	return fmt.Sprintf("%d %s", out.Status, out.Err)
+}
+
+// writeOut writes to stdout.
+func writeOut(data []byte) error {
+	if _, err := os.Stdout.Write(data); err != nil {
+		return noReader(fmt.Errorf("write the answer: %w", err))
+	}
+	return nil
+}
+
+// noReader ends quietly when whoever read our output has left.
+func noReader(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return exitWith(exitNoReader)
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/team"
+)
+
+// verbs are the commands beside the conversation. A word is a verb only in the
+// first place: cadre -p demo is a prompt. Their commands are made when they are
+// needed, so that a plain run does not pay for them.
+var verbs = []struct {
+	name    string
+	command func() *cobra.Command
+}{
+	{"demo", newDemoCommand},
+	{"team", newTeamCommand},
+	{"task", newTaskCommand},
+	{"sessions", newSessionsCommand},
+	{"doctor", newDoctorCommand},
+	{"version", newVersionCommand},
+}
+
+// cobraVerbs are the commands that cobra adds.
+var cobraVerbs = []string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
+const rootLong = `cadre runs a team of coding agents.
+
+Without -p it is a conversation on this terminal. With -p it answers one prompt:
+stdout holds the answer and nothing else.`
+
+const rootExample = `  cadre                                    talk with a lead agent in this folder
+  cadre -p "make the tests pass" --allowedTools "Bash(go test *),Edit"
+  git diff | cadre -p "review this change" --output-format json
+  cadre --continue                         go on with the newest session here`
+
+func newRootCommand(args []string) *cobra.Command {
+	var o options
+	root := &cobra.Command{
+		Use:           "cadre [flags] [prompt]",
+		Short:         "a team of coding agents",
+		Long:          rootLong,
+		Example:       rootExample,
+		Args:          cobra.ArbitraryArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, prompt []string) error { return runRoot(cmd.Context(), &o, prompt) },
+	}
+	addFlags(root, o.flags())
+	root.SetFlagErrorFunc(flagError)
+	if wantsVerbs(args) {
+		for _, v := range verbs {
+			root.AddCommand(v.command())
+		}
+		return root
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	return root
+}
+
+// wantsVerbs reports whether a command line names a verb or asks for help.
+func wantsVerbs(args []string) bool {
+	if len(args) > 0 && (isVerb(args[0]) || slices.Contains(cobraVerbs, args[0])) {
+		return true
+	}
+	for _, arg := range args {
+		switch arg {
+		case "-h", "--help":
+			return true
+		case "--":
+			return false
+		}
+	}
+	return false
+}
+
+func isVerb(word string) bool { return slices.Contains(verbNames(), word) }
+
+func verbNames() []string {
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	return names
+}
+
+// mistyped finds the verb that was meant by a first word that is none: a prompt
+// of one or two plain words is more likely a typing mistake, and would cost
+// money.
+func mistyped(prompt []string) string {
+	if len(prompt) == 0 || len(prompt) > 3 || strings.ContainsAny(prompt[0], " \n") {
+		return ""
+	}
+	for _, near := range team.NearNames(prompt[0], verbNames()) {
+		return near
+	}
+	return ""
+}
+
+// flagError says which option is wrong, as users of Claude Code know it (facts:
+// sdk-contract §1), and which may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown interface {
+		error
+		GetSpecifiedName() string
+		GetSpecifiedShortnames() string
+	}
+	if !errors.As(err, &unknown) || !strings.HasPrefix(err.Error(), "unknown") {
+		return &exit{code: exitUsage, err: err}
+	}
+	name, dashes := unknown.GetSpecifiedName(), "--"
+	if unknown.GetSpecifiedShortnames() != "" {
+		dashes = "-"
+	}
+	e := usagef("unknown option '%s%s'", dashes, name).(*exit)
+	e.hint = "cadre --help lists the options."
+	if near := nearFlag(cmd, name); near != "" && dashes == "--" {
+		e.hint = "(Did you mean --" + near + "?)"
+	}
+	return e
+}
+
+func nearFlag(cmd *cobra.Command, name string) string {
+	var names []string
+	for line := range strings.Lines(cmd.LocalFlags().FlagUsages()) {
+		for word := range strings.FieldsSeq(line) {
+			if known, ok := strings.CutPrefix(word, "--"); ok {
+				names = append(names, known)
+				break
+			}
+		}
+	}
+	for _, near := range team.NearNames(name, names) {
+		return near
+	}
+	return ""
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/transcript"
+	"github.com/cadre-dev/cadre/tui"
+)
+
+func newSessionsCommand() *cobra.Command {
+	return group("sessions", "Show conversations on disk", newSessionsLs(), newSessionsShow(), newSessionsRm())
+}
+
+// sessionView is a session as the verbs show it.
+type sessionView struct {
+	ID       string      `json:"sessionId"`
+	Project  string      `json:"project"`
+	Updated  time.Time   `json:"updatedAt"`
+	Size     int64       `json:"bytes"`
+	FirstAsk string      `json:"firstPrompt"`
+	HeldBy   int         `json:"heldByPid,omitempty"` // the process that has it open
+	Root     layout.Root `json:"root"`
+}
+
+func (p place) viewSession(info transcript.Info) sessionView {
+	v := sessionView{
+		ID: info.Ref.Session, Project: info.Ref.Project, Updated: info.Updated, Size: info.Size,
+		FirstAsk: info.FirstAsk, Root: p.root,
+	}
+	if p.foreign {
+		return v
+	}
+	if h, err := p.holder(info.Ref); err == nil && h != nil {
+		v.HeldBy = h.PID
+	}
+	return v
+}
+
+func newSessionsLs() *cobra.Command {
+	var asJSON, all bool
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List the sessions of this folder, newest first", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withPlaces(func(places []place) error { return listSessions(cmd.Context(), places, all, asJSON) })
+		},
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "of every folder")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func listSessions(ctx context.Context, places []place, all, asJSON bool) error {
+	project := ""
+	if !all {
+		cwd, err := os.Getwd()
+		if err != nil {
+			return fmt.Errorf("find the working folder: %w", err)
+		}
+		project = cwd
+	}
+	views := []sessionView{}
+	for _, p := range places {
+		infos, err := p.Transcripts().List(ctx, project)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			views = append(views, p.viewSession(info))
+		}
+	}
+	slices.SortStableFunc(views, func(a, b sessionView) int { return b.Updated.Compare(a.Updated) })
+	switch {
+	case asJSON:
+		return writeJSON(views)
+	case len(views) == 0 && !all:
+		return writeOut([]byte("There are no sessions of this folder. --all lists those of every folder.\n"))
+	case len(views) == 0:
+		return writeOut([]byte("There are no sessions.\n"))
+	}
+	return printSessions(views, all)
+}
+
+func printSessions(views []sessionView, all bool) error {
+	rows := [][]string{{"SESSION", "UPDATED", "SIZE", "OPEN IN", "FIRST PROMPT"}}
+	for _, v := range views {
+		held := ""
+		if v.HeldBy != 0 {
+			held = fmt.Sprintf("process %d", v.HeldBy)
+		}
+		rows = append(rows, []string{v.ID, when(v.Updated), bytesText(v.Size), held, shorten(v.FirstAsk, 60)})
+	}
+	if all {
+		rows[0] = append(rows[0], "FOLDER")
+		for i, v := range views {
+			rows[i+1] = append(rows[i+1], v.Project)
+		}
+	}
+	return table(rows)
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// findSession finds a session in any root.
+func findSession(ctx context.Context, places []place, id string) (place, transcript.Info, error) {
+	for _, p := range places {
+		info, err := p.findSession(ctx, id)
+		if err == nil || !errors.Is(err, transcript.ErrNotFound) {
+			return p, info, err
+		}
+	}
+	return place{}, transcript.Info{}, fmt.Errorf("session %q: %w", id, transcript.ErrNotFound)
+}
+
+func newSessionsShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a conversation", Args: exactly(1, "the id of a session, or the beginning of it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error { return showSession(cmd.Context(), places, args[0], asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: the entries of the transcript")
+	return cmd
+}
+
+func showSession(ctx context.Context, places []place, id string, asJSON bool) error {
+	p, info, err := findSession(ctx, places, id)
+	if err != nil {
+		return err
+	}
+	entries, err := p.Transcripts().Read(ctx, info.Ref)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(append([]transcript.Entry{}, entries...))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "session %s in %s, %s\n", info.Ref.Session, info.Ref.Project, when(info.Updated))
+	for _, e := range entries {
+		writeEntry(&b, e)
+	}
+	return writeOut([]byte(b.String()))
+}
+
+// writeEntry writes a line of a transcript for people.
+func writeEntry(b *strings.Builder, e transcript.Entry) {
+	for _, block := range e.Message.Content {
+		switch block.Type {
+		case transcript.Text:
+			mark := "\n> "
+			if e.Kind == transcript.KindAssistant {
+				mark = "\n"
+			}
+			b.WriteString(mark + strings.TrimRight(tui.Clean(block.Text), "\n") + "\n")
+		case transcript.ToolUse:
+			b.WriteString("● " + shorten(tui.Call(block.Name, block.Input), 160) + "\n")
+		case transcript.ToolResult:
+			mark := "  ⎿ "
+			if block.IsError {
+				mark = "  ⎿ error: "
+			}
+			b.WriteString(mark + shorten(block.ResultText(), 160) + "\n")
+		}
+	}
+}
+
+func newSessionsRm() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "rm ID", Short: "Remove a conversation with everything beside it", Args: exactly(1, "the id of a session, or the beginning of it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error { return removeSession(cmd.Context(), places, args[0], yes) })
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func removeSession(ctx context.Context, places []place, id string, yes bool) error {
+	p, info, err := findSession(ctx, places, id)
+	if err != nil {
+		return err
+	}
+	if !p.foreign {
+		h, err := p.holder(info.Ref)
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			return &exit{
+				code: exitFailed, hint: "End that process first.",
+				err: fmt.Errorf("session %s is open in process %d on %s since %s", info.Ref.Session, h.PID, h.Host, h.Since.Local().Format(time.DateTime)),
+			}
+		}
+	}
+	if err := p.mayRemove("session "+info.Ref.Session, yes); err != nil {
+		return err
+	}
+	return p.Transcripts().Remove(ctx, info.Ref)
+}

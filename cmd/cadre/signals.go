@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// stopped is the cause of a run that a signal ended.
+type stopped struct {
+	name string
+	code int
+}
+
+func (s *stopped) Error() string { return "ended by " + s.name }
+
+var (
+	byInterrupt = &stopped{"Ctrl+C", exitInterrupted}
+	byTerminate = &stopped{"SIGTERM", exitTerminated}
+	byHangup    = &stopped{"SIGHUP", exitHangup}
+)
+
+// watchSignals delivers what asks us to end, until stop is called. What the
+// parent wants ignored (nohup, a background job of a script) stays ignored.
+// From now on a write to a closed pipe is an error like any other, and does not
+// kill the process in the middle of its work; a handler, unlike an ignored
+// signal, is not inherited by the commands that agents run.
+func watchSignals() (causes <-chan *stopped, stop func()) {
+	raw := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(raw, s)
+		}
+	}
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	out, done := make(chan *stopped), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(out)
+		for s := range raw {
+			out <- causeOf(s)
+		}
+	}()
+	return out, func() {
+		signal.Stop(raw)
+		signal.Stop(pipe)
+		close(raw)
+		for range out { // what came too late
+		}
+		<-done
+	}
+}
+
+func causeOf(s os.Signal) *stopped {
+	switch s {
+	case syscall.SIGTERM:
+		return byTerminate
+	case syscall.SIGHUP:
+		return byHangup
+	}
+	return byInterrupt
+}
+
+// ending counts signals, and says what the next one does.
+type ending struct {
+	cause *stopped // the first one
+	count int
+}
+
+// next takes a signal. first is true for the one that begins the end; kill is
+// true when patience is over: the third Ctrl+C, or any second other signal.
+func (e *ending) next(s *stopped) (first, kill bool) {
+	e.count++
+	if e.cause == nil {
+		e.cause = s
+		return true, false
+	}
+	if s != byInterrupt || e.cause != byInterrupt {
+		e.cause = s
+		return false, true
+	}
+	return false, e.count >= 3
+}
+
+func (e *ending) String() string {
+	if e.cause == byInterrupt && e.count == 2 {
+		return "shutting down; a third Ctrl+C ends everything at once"
+	}
+	return fmt.Sprintf("%v: shutting down", e.cause)
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tui"
+)
+
+func newTaskCommand() *cobra.Command {
+	return group("task", "Show task lists on disk", newTaskLs(), newTaskShow())
+}
+
+// taskView is a task as the verbs show it.
+type taskView struct {
+	List        string          `json:"list"`
+	ID          string          `json:"id"`
+	Subject     string          `json:"subject"`
+	Description string          `json:"description"`
+	Status      task.Status     `json:"status"`
+	Owner       string          `json:"owner,omitempty"`
+	Blocks      []string        `json:"blocks"`
+	BlockedBy   []string        `json:"blockedBy"` // whether still open or not
+	Waits       []string        `json:"waitsFor"`  // what of BlockedBy is still open
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Root        layout.Root     `json:"root"`
+}
+
+// viewTasks leaves out what other programs keep for themselves.
+func viewTasks(list string, root layout.Root, tasks []task.Task) []taskView {
+	views := []taskView{}
+	for _, t := range tasks {
+		if t.Internal() {
+			continue
+		}
+		v := taskView{
+			List: list, ID: t.ID, Subject: t.Subject, Description: t.Description, Status: t.Status, Owner: t.Owner,
+			Blocks: append([]string{}, t.Blocks...), BlockedBy: append([]string{}, t.BlockedBy...),
+			Waits: openBlockers(t, tasks), Root: root,
+		}
+		if t.Metadata.Len() > 0 {
+			v.Metadata, _ = t.Metadata.MarshalJSON() // it was JSON when it was read
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func openBlockers(t task.Task, all []task.Task) []string {
+	waits := []string{}
+	for _, other := range all {
+		if other.Status != task.Completed && slices.Contains(t.BlockedBy, other.ID) {
+			waits = append(waits, other.ID)
+		}
+	}
+	return waits
+}
+
+func newTaskLs() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ls [LIST]", Short: "List the tasks of a team or session, or of all", Args: atMost(1, "one list (a team or session) or none"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error { return listTasks(cmd.Context(), places, args, asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// tasksOf reads one list: named by a team's name or a session's id.
+func (p place) tasksOf(ctx context.Context, list string) ([]taskView, error) {
+	tasks, err := p.Tasks().List(ctx, list)
+	return viewTasks(list, p.root, tasks), err
+}
+
+func listTasks(ctx context.Context, places []place, args []string, asJSON bool) error {
+	all := []taskView{}
+	var errs []error
+	for _, p := range places {
+		lists := args
+		if len(lists) == 0 {
+			var err error
+			if lists, err = p.Tasks().Lists(ctx); err != nil {
+				return err
+			}
+		}
+		for _, list := range lists {
+			views, err := p.tasksOf(ctx, list)
+			errs = append(errs, err)
+			all = append(all, views...)
+		}
+	}
+	err := errors.Join(errs...)
+	switch {
+	case asJSON:
+		return errors.Join(writeJSON(all), err)
+	case len(all) == 0 && err == nil:
+		return writeOut([]byte("There are no tasks.\n"))
+	case len(all) == 0:
+		return err
+	}
+	return errors.Join(printTasks(all), err)
+}
+
+func printTasks(views []taskView) error {
+	rows := [][]string{{"LIST", "ID", "STATE", "OWNER", "WAITS FOR", "SUBJECT"}}
+	for _, v := range views {
+		rows = append(rows, []string{
+			v.List, "#" + v.ID, strings.ReplaceAll(string(v.Status), "_", " "), v.Owner, joinIDs(v.Waits), shorten(v.Subject, 70),
+		})
+	}
+	return table(rows)
+}
+
+func joinIDs(ids []string) string {
+	marked := make([]string, len(ids))
+	for i, id := range ids {
+		marked[i] = "#" + id
+	}
+	return strings.Join(marked, " ")
+}
+
+func newTaskShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show LIST ID", Short: "Show one task", Args: exactly(2, "a list (a team or session) and the id of a task"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error {
+				return showTask(cmd.Context(), places, args[0], strings.TrimPrefix(args[1], "#"), asJSON)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func showTask(ctx context.Context, places []place, list, id string, asJSON bool) error {
+	var known []string
+	for _, p := range places {
+		views, err := p.tasksOf(ctx, list)
+		if err != nil {
+			return err
+		}
+		for _, v := range views {
+			if v.ID == id {
+				return printTask(v, asJSON)
+			}
+		}
+		lists, err := p.Tasks().Lists(ctx)
+		if err != nil {
+			return err
+		}
+		known = append(known, lists...)
+	}
+	e := &exit{code: exitFailed, err: fmt.Errorf("there is no task #%s in the list %q", id, list), hint: "cadre task ls lists the tasks."}
+	if near := team.NearNames(list, known); len(near) > 0 && !slices.Contains(known, layout.DirName(list)) {
+		e.hint = "Did you mean the list " + strings.Join(near, " or ") + "?"
+	}
+	return e
+}
+
+func printTask(v taskView, asJSON bool) error {
+	if asJSON {
+		return writeJSON(v)
+	}
+	err := table([][]string{
+		{"task", "#" + v.ID + " of " + v.List}, {"subject", v.Subject}, {"state", string(v.Status)}, {"owner", v.Owner},
+		{"blocked by", joinIDs(v.BlockedBy)}, {"still waits for", joinIDs(v.Waits)}, {"blocks", joinIDs(v.Blocks)},
+		{"metadata", string(v.Metadata)}, {"root", string(v.Root)},
+	})
+	if err != nil {
+		return err
+	}
+	return writeOut([]byte("\n" + strings.TrimRight(tui.Clean(v.Description), "\n") + "\n"))
+}

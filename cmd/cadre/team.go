@@ -1,0 +1,370 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+)
+
+func newTeamCommand() *cobra.Command {
+	return group("team", "Show teams on disk", newTeamLs(), newTeamShow(), newTeamRm())
+}
+
+// teamView is a team as the verbs show it.
+type teamView struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	Root        layout.Root  `json:"root"`
+	Created     time.Time    `json:"createdAt,omitzero"`
+	LeadSession string       `json:"leadSessionId,omitempty"`
+	Open        bool         `json:"open"` // a process has the lead's session open
+	Members     []memberView `json:"members"`
+	Tasks       taskCounts   `json:"tasks"`
+	Error       string       `json:"error,omitempty"`
+
+	config team.Config
+}
+
+type memberView struct {
+	Name    string `json:"name"`
+	Type    string `json:"agentType"`
+	Model   string `json:"model"`
+	Color   string `json:"color,omitempty"`
+	Backend string `json:"backend,omitempty"`
+	Lead    bool   `json:"lead"`
+	Active  *bool  `json:"isActive,omitempty"`
+	Unread  int    `json:"unread"`
+	Error   string `json:"error,omitempty"`
+}
+
+type taskCounts struct {
+	Pending    int `json:"pending"`
+	InProgress int `json:"inProgress"`
+	Completed  int `json:"completed"`
+}
+
+func (c taskCounts) String() string {
+	return fmt.Sprintf("%d/%d done", c.Completed, c.Pending+c.InProgress+c.Completed)
+}
+
+func countTasks(tasks []task.Task) taskCounts {
+	var c taskCounts
+	for _, t := range tasks {
+		switch {
+		case t.Internal():
+		case t.Status == task.Completed:
+			c.Completed++
+		case t.Status == task.InProgress:
+			c.InProgress++
+		default:
+			c.Pending++
+		}
+	}
+	return c
+}
+
+// teams views every team of a place. One that cannot be read is among them,
+// with the reason.
+func (p place) teams(ctx context.Context) ([]teamView, error) {
+	names, err := folders(p.root.TeamsDir())
+	if err != nil {
+		return nil, err
+	}
+	views := []teamView{}
+	for _, name := range names {
+		config, err := p.Teams().Load(ctx, name)
+		switch {
+		case errors.Is(err, team.ErrNotFound): // a folder with mail only
+		case err != nil:
+			views = append(views, teamView{Name: name, Root: p.root, Members: []memberView{}, Error: err.Error()})
+		default:
+			views = append(views, p.viewTeam(ctx, config))
+		}
+	}
+	return views, nil
+}
+
+func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
+	v := teamView{
+		Name: c.Name, Description: c.Description, Root: p.root, LeadSession: c.LeadSessionID,
+		Members: []memberView{}, config: c,
+	}
+	if c.CreatedAt > 0 {
+		v.Created = time.UnixMilli(c.CreatedAt)
+	}
+	var errs []error
+	for _, m := range c.Members {
+		v.Members = append(v.Members, p.viewMember(ctx, c, m))
+	}
+	tasks, err := p.Tasks().List(ctx, c.Name)
+	errs = append(errs, err)
+	v.Tasks = countTasks(tasks)
+	v.Open, err = p.isOpen(ctx, c.LeadSessionID)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		v.Error = err.Error()
+	}
+	return v
+}
+
+func (p place) viewMember(ctx context.Context, c team.Config, m team.Member) memberView {
+	v := memberView{
+		Name: m.Name, Type: m.AgentType, Model: m.Model, Color: m.Color, Backend: m.BackendType,
+		Lead: m.AgentID == c.LeadAgentID, Active: m.IsActive,
+	}
+	unread, err := p.Mail().Unread(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
+	if err != nil {
+		v.Error = err.Error()
+	}
+	v.Unread = len(unread)
+	return v
+}
+
+// isOpen reports whether a process has a session open.
+func (p place) isOpen(ctx context.Context, session string) (bool, error) {
+	if session == "" || p.foreign {
+		return false, nil
+	}
+	info, err := p.findSession(ctx, session)
+	if err != nil {
+		return false, nil //nolint:nilerr // a team may outlive its lead's session
+	}
+	h, err := p.holder(info.Ref)
+	return h != nil, err
+}
+
+func newTeamLs() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List the teams", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withPlaces(func(places []place) error { return listTeams(cmd.Context(), places, asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func listTeams(ctx context.Context, places []place, asJSON bool) error {
+	all := []teamView{}
+	for _, p := range places {
+		views, err := p.teams(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, views...)
+	}
+	byName(all, func(v teamView) string { return v.Name })
+	if asJSON {
+		return writeJSON(all)
+	}
+	if len(all) == 0 {
+		return writeOut([]byte("There are no teams.\n"))
+	}
+	rows := [][]string{{"TEAM", "STATE", "MEMBERS", "TASKS", "CREATED", "ROOT"}}
+	for _, v := range all {
+		state := "closed"
+		switch {
+		case v.Error != "":
+			state = "unreadable: " + shorten(v.Error, 60)
+		case v.Open:
+			state = "open"
+		}
+		rows = append(rows, []string{v.Name, state, fmt.Sprint(len(v.Members)), v.Tasks.String(), when(v.Created), string(v.Root)})
+	}
+	return table(rows)
+}
+
+func when(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.Local().Format("2006-01-02 15:04")
+}
+
+// findTeam finds a team by its name, in our root first.
+func findTeam(ctx context.Context, places []place, name string) (place, team.Config, error) {
+	var known []string
+	for _, p := range places {
+		c, err := p.Teams().Load(ctx, name)
+		if err == nil {
+			return p, c, nil
+		}
+		if !errors.Is(err, team.ErrNotFound) {
+			return p, c, err
+		}
+		names, err := folders(p.root.TeamsDir())
+		if err != nil {
+			return p, c, err
+		}
+		known = append(known, names...)
+	}
+	e := &exit{code: exitFailed, err: fmt.Errorf("there is no team %q", name), hint: "cadre team ls lists the teams."}
+	if near := team.NearNames(name, known); len(near) > 0 {
+		e.hint = "Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return place{}, team.Config{}, e
+}
+
+func newTeamShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show NAME", Short: "Show a team: members, tasks, newest mail", Args: exactly(1, "the name of a team"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error { return showTeam(cmd.Context(), places, args[0], asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// teamDetail is what team show tells.
+type teamDetail struct {
+	teamView
+	List []taskView `json:"taskList"`
+	Mail []mailView `json:"mail"`
+}
+
+type mailView struct {
+	To      string `json:"to"`
+	From    string `json:"from"`
+	At      string `json:"timestamp"`
+	Read    bool   `json:"read"`
+	Summary string `json:"summary,omitempty"`
+	Text    string `json:"text"`
+}
+
+func showTeam(ctx context.Context, places []place, name string, asJSON bool) error {
+	p, config, err := findTeam(ctx, places, name)
+	if err != nil {
+		return err
+	}
+	tasks, err := p.Tasks().List(ctx, config.Name)
+	if err != nil {
+		return err
+	}
+	d := teamDetail{teamView: p.viewTeam(ctx, config), List: viewTasks(config.Name, p.root, tasks), Mail: p.mailOf(ctx, config)}
+	if asJSON {
+		return writeJSON(d)
+	}
+	return printTeam(d)
+}
+
+// mailOf lists all mail of a team, oldest first.
+func (p place) mailOf(ctx context.Context, c team.Config) []mailView {
+	all := []mailView{}
+	for _, m := range c.Members {
+		inbox, err := p.Mail().All(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
+		if err != nil {
+			continue // told with the member
+		}
+		for _, msg := range inbox {
+			all = append(all, mailView{m.Name, msg.From, msg.Timestamp, msg.Read, msg.Summary, msg.Text})
+		}
+	}
+	byName(all, func(m mailView) string { return m.At })
+	return all
+}
+
+// newestMail is how many messages team show prints.
+const newestMail = 10
+
+func printTeam(d teamDetail) error {
+	state := "closed"
+	if d.Open {
+		state = "open in a process"
+	}
+	if err := table([][]string{
+		{"team", d.Name}, {"about", d.Description}, {"state", state}, {"lead", d.LeadSession}, {"root", string(d.Root)},
+	}); err != nil {
+		return err
+	}
+	rows := [][]string{{"", ""}, {"MEMBER", "TYPE", "MODEL", "BACKEND", "UNREAD"}}
+	rows[0] = make([]string, len(rows[1]))
+	for _, m := range d.Members {
+		unread := fmt.Sprint(m.Unread)
+		if m.Error != "" {
+			unread = "unreadable: " + shorten(m.Error, 60)
+		}
+		rows = append(rows, []string{m.Name, m.Type, m.Model, m.Backend, unread})
+	}
+	if err := table(rows); err != nil {
+		return err
+	}
+	if len(d.List) > 0 {
+		if err := writeOut([]byte("\n")); err != nil {
+			return err
+		}
+		if err := printTasks(d.List); err != nil {
+			return err
+		}
+	}
+	return printMail(d.Mail)
+}
+
+func printMail(mail []mailView) error {
+	if len(mail) == 0 {
+		return nil
+	}
+	mail = mail[max(0, len(mail)-newestMail):]
+	rows := [][]string{{"", "", "", ""}, {"SENT", "FROM", "TO", "MESSAGE"}}
+	for _, m := range mail {
+		text := m.Summary
+		if text == "" {
+			text = m.Text
+		}
+		rows = append(rows, []string{m.At, m.From, m.To, shorten(text, 80)})
+	}
+	return table(rows)
+}
+
+func newTeamRm() *cobra.Command {
+	var yes, force bool
+	cmd := &cobra.Command{
+		Use: "rm NAME", Short: "Remove a team with its mail and its task list", Args: exactly(1, "the name of a team"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error { return removeTeam(cmd.Context(), places, args[0], yes, force) })
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&force, "force", false, "also when a member is said to be active")
+	return cmd
+}
+
+func removeTeam(ctx context.Context, places []place, name string, yes, force bool) error {
+	p, config, err := findTeam(ctx, places, name)
+	if err != nil {
+		return err
+	}
+	open, err := p.isOpen(ctx, config.LeadSessionID)
+	switch {
+	case err != nil:
+		return err
+	case open:
+		return &exit{
+			code: exitFailed, err: fmt.Errorf("team %s is at work: a process has its lead's session open", config.Name),
+			hint: "End that process first.",
+		}
+	}
+	for _, m := range config.Teammates() {
+		if m.IsActive != nil && *m.IsActive && !force {
+			return &exit{
+				code: exitFailed, err: fmt.Errorf("team %s: member %s is said to be active", config.Name, m.Name),
+				hint: "If its process is gone, add --force.",
+			}
+		}
+	}
+	if err := p.mayRemove("team "+config.Name, yes); err != nil {
+		return err
+	}
+	return errors.Join(p.Teams().Remove(ctx, config.Name), p.Tasks().Remove(ctx, config.Name))
+}

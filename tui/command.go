@@ -1,0 +1,60 @@
+package tui
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/permission"
+)
+
+// commandWord is what makes an entry a command: a slash and one word. Paths
+// have more slashes.
+var commandWord = regexp.MustCompile(`^/[a-z]+(\s|$)`)
+
+func isCommand(text string) bool { return commandWord.MatchString(text) }
+
+const help = `/help         this list
+/mode [MODE]  show or change the permission mode: default, acceptEdits, plan, dontAsk, delegate
+/cost         what was used so far, by agent
+/quit         leave; so does Ctrl+D
+A line that ends in \ goes on in the next one. What you enter while an agent works reaches it between two rounds.
+Ctrl+C interrupts; a second one leaves, and shuts a team down in order; a third one ends everything at once.`
+
+func (c *conversation) command(ctx context.Context, words []string) {
+	switch words[0] {
+	case "/help":
+		c.screen.line(help)
+	case "/quit", "/exit":
+		c.leave(ctx, nil)
+	case "/cost":
+		if c.Cost != nil {
+			c.screen.line(Clean(c.Cost()))
+		}
+	case "/mode":
+		c.setMode(ctx, words[1:])
+	default:
+		c.screen.line("There is no command " + Clean(words[0]) + ". /help lists them; to say it to the agent, begin with a space.")
+	}
+}
+
+// setMode changes the permission mode. Skipping all questions is for a flag at
+// the start, where it cannot be entered by mistake.
+func (c *conversation) setMode(ctx context.Context, words []string) {
+	if len(words) == 0 {
+		c.screen.line("mode " + string(c.Session.State().Mode))
+		return
+	}
+	mode, err := permission.ParseMode(words[0])
+	if err == nil && mode != permission.Bypass {
+		if err = c.Session.SetMode(ctx, mode); err == nil {
+			c.screen.line("mode " + string(mode))
+			return
+		}
+	}
+	text := "bypassPermissions is chosen at the start: cadre --dangerously-skip-permissions"
+	if err != nil {
+		text = err.Error()
+	}
+	c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: text})
+}

@@ -1,0 +1,236 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// conversation is the state of Run. Only its loop touches it.
+type conversation struct {
+	Config
+	screen *screen
+	lines  *Lines
+	clean  Cleaner
+
+	idle    bool     // the lead's last turn has ended
+	sent    []string // prompts that are not in the transcript yet
+	kept    chan error
+	asks    []*question
+	strikes int // Ctrl+C since something was entered
+
+	streamed bool   // text of the reply under way was shown as it came
+	shown    string // id of the reply whose text was shown so
+
+	unattend func()
+	readErr  error // of the input, valid when it has ended
+	settled  chan error
+	closing  bool
+	closed   chan error
+	isClosed bool
+	killed   bool
+	err      error
+	work     sync.WaitGroup
+}
+
+func newConversation(cfg Config) *conversation {
+	s := &screen{out: cfg.Out, prompts: cfg.Terminal}
+	c := &conversation{
+		Config: cfg, screen: s, lines: newLines(cfg.Look, s.line), idle: true,
+		kept: make(chan error), settled: make(chan error, 1), closed: make(chan error, 1),
+	}
+	c.lines.Results = true
+	return c
+}
+
+// ready reports whether the next entry would start a turn.
+func (c *conversation) ready() bool { return c.idle && len(c.sent) == 0 && len(c.asks) == 0 }
+
+// takes is the input while it can be taken: on a terminal always.
+func (c *conversation) takes(typed <-chan string) <-chan string {
+	if c.closing || !c.Terminal && !c.ready() && len(c.asks) == 0 {
+		return nil
+	}
+	return typed
+}
+
+// prompt shows what is to be entered, when nothing else comes.
+func (c *conversation) prompt(quiet bool) {
+	switch {
+	case !quiet || c.closing:
+	case len(c.asks) > 0:
+		c.screen.prompt(c.asks[0].prompt())
+	case c.ready():
+		c.screen.prompt("> ")
+	}
+}
+
+// entered takes an entry: an answer, a command, or a prompt.
+func (c *conversation) entered(ctx context.Context, text string) {
+	c.screen.entered()
+	c.strikes = 0
+	switch {
+	case len(c.asks) > 0:
+		c.answer(ctx, text)
+	case strings.TrimSpace(text) == "":
+	case isCommand(text):
+		c.command(ctx, strings.Fields(text))
+	default:
+		c.send(ctx, text)
+	}
+}
+
+// send gives a prompt to the lead. A busy one takes it in between two rounds.
+func (c *conversation) send(ctx context.Context, text string) {
+	kept := c.kept
+	in := session.Text(session.Prompt, text)
+	in.Kept = func(telling context.Context, err error) {
+		if err == nil {
+			return // its event says so
+		}
+		select {
+		case kept <- err:
+		case <-ctx.Done():
+		case <-telling.Done():
+		}
+	}
+	if err := c.Session.Send(ctx, in); err != nil {
+		c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: err.Error()})
+		return
+	}
+	c.sent = append(c.sent, text)
+}
+
+// notKept tells that a prompt is lost.
+func (c *conversation) notKept(err error) {
+	if len(c.sent) > 0 {
+		c.sent = c.sent[1:]
+	}
+	if !errors.Is(err, session.ErrClosed) {
+		c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: "your prompt was not kept: " + err.Error()})
+	}
+}
+
+// event shows an event.
+func (c *conversation) event(ev event.Event) {
+	lead := ev.Agent.ID == ""
+	switch body := ev.Body.(type) {
+	case event.Asked:
+		c.asked(body.Ask)
+	case event.Answered:
+		c.answered(body.ID, body.Answer)
+	case event.TextDelta:
+		if lead && !body.Thinking {
+			c.screen.stream(c.clean.Clean(body.Text))
+			c.streamed = true
+		}
+	case event.Stored:
+		if lead {
+			c.stored(body.Entry)
+		}
+	case event.TurnStarted:
+		if lead {
+			c.idle = false
+		}
+	case event.TurnEnded:
+		if lead {
+			c.endReply()
+		}
+		c.lines.Event(ev)
+	case event.Idle:
+		if lead {
+			c.idle = true
+		}
+	default:
+		c.lines.Event(ev)
+	}
+}
+
+// stored shows text that was not streamed, and finds out which prompts are in.
+func (c *conversation) stored(e transcript.Entry) {
+	text := transcript.JoinText(e.Message.Content)
+	if e.Kind == transcript.KindUser {
+		c.shown = ""
+		if len(c.sent) > 0 && c.sent[0] == text {
+			c.sent = c.sent[1:]
+			c.idle = false
+		}
+		return
+	}
+	switch {
+	case text == "":
+	case c.streamed:
+		c.shown = e.Message.ID
+		c.endReply()
+	case c.shown != "" && c.shown == e.Message.ID:
+	default:
+		c.screen.stream(Clean(text))
+	}
+	c.screen.endStream()
+}
+
+func (c *conversation) endReply() {
+	c.screen.endStream()
+	c.streamed = false
+	c.clean = Cleaner{}
+}
+
+// interrupt takes a Ctrl+C: the first ends the turn, the second the
+// conversation, the third everything at once.
+func (c *conversation) interrupt(ctx context.Context) {
+	c.strikes++
+	switch {
+	case c.closing:
+		if !c.killed {
+			c.killed, c.err = true, errors.Join(c.err, ErrKilled)
+			c.Kill()
+		}
+	case !c.idle || len(c.sent) > 0:
+		c.screen.endStream()
+		if err := c.Session.Interrupt(ctx, session.ErrInterrupt); err != nil {
+			c.leave(ctx, nil)
+		}
+		if c.strikes > 1 { // the turn does not end by itself
+			c.leave(ctx, nil)
+		}
+	case c.strikes > 1:
+		c.leave(ctx, nil)
+	default:
+		c.screen.line("Ctrl+C again leaves; so does Ctrl+D.")
+	}
+}
+
+// endOfInput is the end of the conversation on a terminal; elsewhere what was
+// asked for is still done.
+func (c *conversation) endOfInput(ctx context.Context) {
+	if c.readErr != nil {
+		c.err = errors.Join(c.err, c.readErr)
+	}
+	c.unattend()
+	if c.Terminal {
+		c.leave(ctx, nil)
+		return
+	}
+	for _, q := range c.asks {
+		c.settle(ctx, q, ask.Answer{Message: "Nobody is left to answer. The call did not run.", By: "person"})
+	}
+	c.work.Go(func() { c.settled <- c.Settled(ctx) })
+}
+
+// leave closes the session tree, once.
+func (c *conversation) leave(ctx context.Context, cause error) {
+	c.err = errors.Join(c.err, cause)
+	if c.closing {
+		return
+	}
+	c.closing = true
+	c.unattend()
+	c.screen.endStream()
+	c.work.Go(func() { c.closed <- c.Close(ctx) })
+}

@@ -1,0 +1,101 @@
+package tui
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// callFields are the input fields that tell people what a call is about, the
+// most telling first.
+var callFields = []string{
+	"command", "file_path", "notebook_path", "pattern", "path", "url", "query",
+	"to", "recipient", "subject", "taskId", "team_name", "name", "description",
+}
+
+// Call is a call in a few words: the tool and what it is about, in one clean
+// line.
+func Call(tool string, input json.RawMessage) string {
+	about := about(input)
+	if about == "" {
+		return Clean(tool)
+	}
+	return Clean(tool) + "(" + about + ")"
+}
+
+func about(input json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(input, &fields) != nil {
+		return ""
+	}
+	for _, name := range callFields {
+		var value string
+		if raw, ok := fields[name]; ok && json.Unmarshal(raw, &value) == nil && value != "" {
+			return oneLine(value)
+		}
+	}
+	return ""
+}
+
+// mail describes a message on its way, in one clean line.
+func mail(to mailbox.Address, m mailbox.Message) string {
+	from, recipient := Clean(m.From), Clean(to.Agent)
+	control, ok := team.Parse(m.Text)
+	if !ok {
+		text := m.Summary
+		if text == "" {
+			text = m.Text
+		}
+		return from + " → " + recipient + ": " + oneLine(text)
+	}
+	switch c := control.(type) {
+	case team.IdleNotification:
+		return from + " is idle" + because(string(c.IdleReason), string(team.Available)) + because(c.FailureReason, "")
+	case team.ShutdownRequest:
+		return from + " asks " + recipient + " to end" + because(c.Reason, "")
+	case team.ShutdownApproved:
+		return from + " ends"
+	case team.ShutdownRejected:
+		return from + " goes on" + because(c.Reason, "")
+	case team.Assignment:
+		return from + " gives #" + Clean(c.TaskID) + " to " + recipient + ": " + oneLine(c.Subject)
+	case team.PlanRequest:
+		return from + " asks for approval of its plan"
+	case team.PlanResponse:
+		if c.Approved {
+			return from + " approves the plan of " + recipient
+		}
+		return from + " wants another plan of " + recipient + because(c.Feedback, "")
+	case team.OtherControl:
+		return from + " → " + recipient + ": " + strings.ReplaceAll(Clean(c.Type), "_", " ")
+	}
+	return from + " → " + recipient
+}
+
+// because adds a reason, unless it is the usual one.
+func because(reason, usual string) string {
+	if reason == "" || reason == usual {
+		return ""
+	}
+	return " (" + oneLine(reason) + ")"
+}
+
+// taskStates are the marks of a task's states.
+var taskStates = map[task.Status]string{
+	task.Pending: "☐", task.InProgress: "◐", task.Completed: "☑", task.Deleted: "✗",
+}
+
+// taskLine describes a task in one clean line.
+func taskLine(t task.Task) string {
+	line := taskStates[t.Status] + " #" + Clean(t.ID) + " " + oneLine(t.Subject)
+	if t.Owner != "" {
+		line += " (" + Clean(t.Owner) + ")"
+	}
+	if t.Status == task.Deleted {
+		line += " deleted"
+	}
+	return line
+}

@@ -1,0 +1,133 @@
+package tui
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+)
+
+// chunks gives one string for each Read.
+type chunks struct{ left []string }
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(c.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, c.left[0])
+	if n < len(c.left[0]) {
+		return 0, errors.New("the buffer is too small for the test")
+	}
+	c.left = c.left[1:]
+	return n, nil
+}
+
+func TestLines(t *testing.T) {
+	ann := event.Agent{ID: "t1", Name: "ann", Color: "red"}
+	sub := event.Agent{ID: "s1", Call: "toolu_1"}
+	for _, tc := range []struct {
+		name  string
+		agent event.Agent
+		body  event.Body
+		want  string
+	}{
+		{"a call of the lead", event.Agent{}, event.ToolStarted{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}, "● Bash(go test ./...)"},
+		{"a call of a teammate", ann, event.ToolStarted{Tool: "Edit", Input: []byte(`{"file_path":"a.go","old_string":"x"}`)}, "[ann] ● Edit(a.go)"},
+		{"a call with many lines", event.Agent{}, event.ToolStarted{Tool: "Bash", Input: []byte(`{"command":"a\nb"}`)}, "● Bash(a …)"},
+		{"a call without anything telling", event.Agent{}, event.ToolStarted{Tool: "TaskList", Input: []byte(`{}`)}, "● TaskList"},
+		{"a failed result", ann, event.ToolEnded{Tool: "Bash", IsError: true, Text: "<tool_use_error>no</tool_use_error>"}, "[ann]   ⎿ no"},
+		{"a good result of a teammate", ann, event.ToolEnded{Tool: "Bash", Text: "ok"}, ""},
+		{"a denial", event.Agent{}, event.ToolDenied{Tool: "Bash", Input: []byte(`{"command":"rm x"}`), Remedy: `--allowedTools "Bash(rm x)"`}, "✗ denied: Bash(rm x)\n    to allow it: --allowedTools \"Bash(rm x)\""},
+		{"a retry", event.Agent{}, event.Retrying{Attempt: 2, Max: 6, Wait: 12 * time.Second, Status: 429}, "↻ 429, waiting 12 s, attempt 2 of 6"},
+		{"a retry without a status", ann, event.Retrying{Attempt: 3, Max: 6, Wait: 200 * time.Millisecond, Reason: "connection reset"}, "[ann] ↻ connection reset, waiting 200 ms, attempt 3 of 6"},
+		{"mail with a summary", ann, mailFrom("ann", "bob", "a long text", "short"), "✉ ann → bob: short"},
+		{"an idle notification", ann, mailFrom("ann", "team-lead", `{"type":"idle_notification","from":"ann","timestamp":"t","idleReason":"available"}`, ""), "✉ ann is idle"},
+		{"a failed one", ann, mailFrom("ann", "team-lead", `{"type":"idle_notification","from":"ann","timestamp":"t","idleReason":"failed","failureReason":"no model"}`, ""), "✉ ann is idle (failed) (no model)"},
+		{"a shutdown request", event.Agent{}, mailFrom("team-lead", "ann", `{"type":"shutdown_request","requestId":"r","from":"team-lead","reason":"all done"}`, ""), "✉ team-lead asks ann to end (all done)"},
+		{"a task", ann, event.TaskChanged{List: "x", Task: task.Task{ID: "2", Subject: "mend it", Status: task.InProgress, Owner: "ann"}}, "◐ #2 mend it (ann)"},
+		{"a roster", event.Agent{}, event.TeamChanged{Team: "x", Members: []event.Member{{Name: "team-lead"}, {Name: "ann"}}}, "team x: team-lead, ann"},
+		{"the end of a team", event.Agent{}, event.TeamChanged{Team: "x"}, "team x is gone"},
+		{"a sub-agent", sub, event.AgentStarted{Type: "Explore", Prompt: "look around"}, "[Explore] + sub-agent started look around"},
+		{"a job nobody waited for", event.Agent{}, event.JobEnded{Kind: "shell", Title: "make", Status: "completed", Unwaited: true}, "■ shell completed: make"},
+		{"a job somebody waited for", event.Agent{}, event.JobEnded{Kind: "shell", Title: "make", Status: "completed"}, ""},
+		{"a warning", event.Agent{}, event.Noticed{Level: "warning", Text: "a\x1b]0;t\x07b"}, "! ab"},
+		{"a failed turn of a teammate", ann, event.TurnEnded{Outcome: event.Outcome{Reason: event.Failed, Err: "overloaded"}}, "[ann] ✗ error: overloaded"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out strings.Builder
+			NewLines(&out, Look{}).Event(event.Event{Agent: tc.agent, Body: tc.body})
+			if diff := cmp.Diff(tc.want, strings.TrimSuffix(out.String(), "\n")); diff != "" {
+				t.Errorf("line (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func mailFrom(from, to, text, summary string) event.MailSent {
+	return event.MailSent{To: mailbox.Address{Team: "x", Agent: to}, Message: mailbox.Message{From: from, Text: text, Summary: summary}}
+}
+
+func TestLinesFitAndHaveColor(t *testing.T) {
+	var out strings.Builder
+	l := NewLines(&out, Look{Color: true, Width: func() int { return 30 }})
+	l.Event(event.Event{Agent: event.Agent{ID: "t1", Name: "ann", Color: "orange"}, Body: event.ToolStarted{
+		Tool: "Bash", Input: []byte(`{"command":"a command that is far too long for this terminal"}`),
+	}})
+	want := "\x1b[38;5;208m[ann]\x1b[0m \x1b[32m●\x1b[0m Bash(a command that i…\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("line (-want +got):\n%s", diff)
+	}
+}
+
+func TestClean(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"plain\ttext\n", "plain\ttext\n"},
+		{"\x1b[31mred\x1b[0m", "red"},
+		{"\x1b]0;title\x07after", "after"},
+		{"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"},
+		{"a\rb\x08c\x7f", "abc"},
+		{"\u009b31mred", "red"},
+		{"\x1b(Bx", "x"},
+		{"\x1bcx", "x"},
+		{"\x1b]never ends\nnext line", "\nnext line"},
+		{"right\u202eto left\u200f", "rightto left"},
+		{"ünïcode 漢字 👩‍🚀", "ünïcode 漢字 👩‍🚀"},
+	} {
+		if got := Clean(tc.in); got != tc.want {
+			t.Errorf("Clean(%q) = %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+// FuzzCleaner: nothing that controls a terminal passes, and where text is split
+// makes no difference.
+func FuzzCleaner(f *testing.F) {
+	for _, seed := range []string{"\x1b[31mred", "\x1b]0;t\x07x", "a\u009b1;2Hb", "\x1bPq\x1b\\z", "x\x1b", "\xff\x1b[\n"} {
+		f.Add(seed, 2)
+	}
+	f.Fuzz(func(t *testing.T, text string, at int) {
+		whole := Clean(text)
+		for _, r := range whole {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' {
+				t.Fatalf("Clean(%q) lets %U through", text, r)
+			}
+		}
+		runes := []rune(text)
+		if at < 0 || at > len(runes) {
+			return
+		}
+		var c Cleaner
+		parts := c.Clean(string(runes[:at])) + c.Clean(string(runes[at:]))
+		if parts != whole {
+			t.Errorf("%q split at %d gives %q, whole %q", text, at, parts, whole)
+		}
+	})
+}

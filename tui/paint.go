@@ -1,0 +1,77 @@
+package tui
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The styles of a line (ECMA-48 §8.3.117). Agents have the colours of their
+// team's roster (facts: claude-code §4.1).
+const (
+	bold  = "1"
+	dim   = "2"
+	red   = "31"
+	green = "32"
+	amber = "33"
+)
+
+var agentColors = map[string]string{
+	"red": "31", "green": "32", "yellow": "33", "blue": "34", "purple": "35", "cyan": "36",
+	"orange": "38;5;208", "pink": "38;5;205",
+}
+
+// Look says how lines may look.
+type Look struct {
+	Color bool
+	// Width is asked for the columns before each line; nil or 0: no limit.
+	Width func() int
+}
+
+// paint puts text, which must be clean already, into a style.
+func (l Look) paint(style, text string) string {
+	if !l.Color || style == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + style + "m" + text + "\x1b[0m"
+}
+
+func (l Look) columns() int {
+	if l.Width == nil {
+		return 0
+	}
+	return l.Width()
+}
+
+// minColumns is the narrowest line that is still cut: below it, a line says
+// more than a cut one would.
+const minColumns = 20
+
+// fit cuts a line to what is left of the width beside reserved columns.
+func (l Look) fit(text string, reserved int) string {
+	width := l.columns()
+	if width <= 0 {
+		width = 120
+	}
+	return cut(text, max(width-reserved, minColumns))
+}
+
+// cut shortens text to n characters, the last of them an ellipsis.
+func cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:n-1]) + "…"
+}
+
+// oneLine is the first line of text that is not empty, with a mark when there
+// is more.
+func oneLine(text string) string {
+	text = strings.TrimSpace(Clean(text))
+	first, rest, _ := strings.Cut(text, "\n")
+	first = strings.ReplaceAll(strings.TrimSpace(first), "\t", " ")
+	if strings.TrimSpace(rest) != "" {
+		first += " …"
+	}
+	return first
+}

@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+)
+
+// question is a pending ask, and how far its answer is.
+type question struct {
+	ask     ask.Ask
+	choices []choice // of a Choice: what is left to be chosen, the first is open
+	answers jsonx.Object
+}
+
+// asked queues a question and shows it when it is the first.
+func (c *conversation) asked(a ask.Ask) {
+	q := &question{ask: a}
+	if a.Kind == ask.Choice {
+		q.choices = choicesOf(a.Input)
+	}
+	c.asks = append(c.asks, q)
+	if len(c.asks) == 1 {
+		c.showQuestion()
+	}
+}
+
+// answered takes away a question that has its answer, from whomever.
+func (c *conversation) answered(id string, a ask.Answer) {
+	for i, q := range c.asks {
+		if q.ask.ID != id {
+			continue
+		}
+		if a.By != "person" {
+			c.screen.endStream()
+			c.screen.line(c.paint(dim, fmt.Sprintf("  (%s: the question about %s is settled)", Clean(a.By), Clean(q.ask.Tool))))
+		}
+		c.drop(i)
+		return
+	}
+}
+
+func (c *conversation) drop(i int) {
+	c.asks = append(c.asks[:i:i], c.asks[i+1:]...)
+	if i == 0 && len(c.asks) > 0 {
+		c.showQuestion()
+	}
+}
+
+func (c *conversation) showQuestion() {
+	q := c.asks[0]
+	c.screen.endStream()
+	who := ""
+	if q.ask.AgentName != "" {
+		who = "[" + Visible(q.ask.AgentName) + "] "
+	}
+	if len(q.choices) > 0 {
+		c.showChoice(who, q.choices[0])
+		return
+	}
+	c.screen.line(c.paint(amber, "? ") + who + c.paint(bold, Visible(q.ask.Question)))
+	for _, line := range details(q.ask.Tool, q.ask.Input) {
+		c.screen.line("    " + line)
+	}
+	if q.ask.Reason != "" {
+		c.screen.line(c.paint(dim, "  "+Visible(q.ask.Reason)))
+	}
+}
+
+// prompt says what can be entered.
+func (q *question) prompt() string {
+	switch {
+	case len(q.choices) > 0 && q.choices[0].MultiSelect:
+		return "numbers, or your own words, or /skip: "
+	case len(q.choices) > 0:
+		return "number, or your own words, or /skip: "
+	}
+	if always := suggested(q.ask.Suggestions); always != "" {
+		return "y(es), a(lways: " + always + "), n(o), or what to do instead: "
+	}
+	return "y(es), n(o), or what to do instead: "
+}
+
+// answer takes what was entered as the answer to the first question.
+func (c *conversation) answer(ctx context.Context, text string) {
+	q := c.asks[0]
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "": // asked again
+	case len(q.choices) > 0:
+		c.choose(ctx, q, text)
+	default:
+		c.settle(ctx, q, q.verdict(text))
+	}
+}
+
+// verdict reads the answer to a permission question. What is neither yes nor no
+// is a no with that message.
+func (q *question) verdict(text string) ask.Answer {
+	answer := ask.Answer{By: "person"}
+	switch strings.ToLower(text) {
+	case "y", "yes":
+		answer.Allow = true
+	case "a", "always":
+		answer.Allow, answer.Updates = true, q.ask.Suggestions
+	case "n", "no":
+	default:
+		answer.Message = text
+	}
+	return answer
+}
+
+// settle gives the answer. That the question is over is told by its event.
+func (c *conversation) settle(ctx context.Context, q *question, answer ask.Answer) {
+	err := c.Session.Answer(ctx, q.ask.ID, answer)
+	if err != nil && !errors.Is(err, ask.ErrUnknown) && !errors.Is(err, ask.ErrAnswered) {
+		c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: err.Error()})
+		return
+	}
+	for i := range c.asks {
+		if c.asks[i] == q {
+			c.drop(i)
+			return
+		}
+	}
+}
+
+// suggested names what "always" would change.
+func suggested(suggestions []ask.Suggestion) string {
+	var parts []string
+	for _, s := range suggestions {
+		switch s.Type {
+		case "addRules":
+			for _, r := range s.Rules {
+				rule := r.ToolName
+				if r.RuleContent != "" {
+					rule += "(" + r.RuleContent + ")"
+				}
+				parts = append(parts, s.Behavior+" "+rule)
+			}
+		case "setMode":
+			parts = append(parts, "mode "+s.Mode)
+		case "addDirectories":
+			parts = append(parts, "work in "+strings.Join(s.Directories, ", "))
+		}
+	}
+	return Visible(strings.ReplaceAll(strings.Join(parts, ", "), "\n", " "))
+}
+
+// maxDetails is how many lines of a call's input a question shows. A command
+// is always shown whole.
+const maxDetails = 40
+
+// details shows what a person is to approve, line by line, nothing hidden.
+func details(tool string, input json.RawMessage) []string {
+	var in struct {
+		Command   string `json:"command"`
+		FilePath  string `json:"file_path"`
+		OldString string `json:"old_string"`
+		NewString string `json:"new_string"`
+		Content   string `json:"content"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return limited(lines("", string(input)))
+	}
+	switch {
+	case in.Command != "":
+		return lines("", in.Command)
+	case in.FilePath != "" && (in.OldString != "" || in.NewString != ""):
+		change := append(lines("- ", in.OldString), lines("+ ", in.NewString)...)
+		return append(lines("", in.FilePath), limited(change)...)
+	case in.FilePath != "" && in.Content != "":
+		return append(lines("", in.FilePath), limited(lines("+ ", in.Content))...)
+	}
+	return limited(lines("", tool+" "+string(input)))
+}
+
+func lines(mark, text string) []string {
+	if text == "" {
+		return nil
+	}
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		out = append(out, mark+visibleLine(line))
+	}
+	return out
+}
+
+// visibleLine keeps tabs, which are seen.
+func visibleLine(line string) string {
+	parts := strings.Split(line, "\t")
+	for i := range parts {
+		parts[i] = Visible(parts[i])
+	}
+	return strings.Join(parts, "\t")
+}
+
+func limited(lines []string) []string {
+	if len(lines) <= maxDetails {
+		return lines
+	}
+	return append(lines[:maxDetails:maxDetails], fmt.Sprintf("… and %d more lines", len(lines)-maxDetails))
+}
