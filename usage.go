@@ -1,9 +1,10 @@
 package cadre
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
-	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -29,15 +30,16 @@ func (r *Runtime) Usage() []AgentUsage {
 	for _, a := range r.tally.Agents() {
 		u := AgentUsage{
 			ID: a.Agent.ID, Name: a.Agent.Name, Color: a.Agent.Color, Teammate: a.Teammate, Rounds: a.Rounds,
-			ToolCalls: a.ToolCalls, PerModel: a.Usage, CostKnown: true, Took: a.Took, APITime: a.APITime,
+			ToolCalls: a.ToolCalls, PerModel: a.Usage, CostUSD: a.CostUSD, CostKnown: !a.Unpriced,
+			Took: a.Took, APITime: a.APITime,
 		}
-		for model, used := range a.Usage {
+		for _, used := range a.Usage {
 			u.Usage = u.Usage.Add(used)
-			usd, known := provider.Cost(model, used)
-			u.CostUSD += usd
-			u.CostKnown = u.CostKnown && known
 		}
 		all = append(all, u)
 	}
+	slices.SortStableFunc(all, func(a, b AgentUsage) int {
+		return cmp.Compare(min(len(a.ID), 1), min(len(b.ID), 1)) // the main session has no id
+	})
 	return all
 }

@@ -116,6 +116,10 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 		}
 		switch ev := ev.(type) {
 		case provider.Reply:
+			if ev.Broken != nil && ctx.Err() != nil { // what broke it is the interruption
+				r.keepPartial(req, partial, time.Since(start))
+				return answer{}, context.Cause(ctx)
+			}
 			return answer{ev, time.Since(start)}, nil
 		case provider.TextDelta:
 			partial = append(partial, ev.Text...)

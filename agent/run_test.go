@@ -433,3 +433,29 @@ func TestABrokenOffTurnWaitsForItsCalls(t *testing.T) {
 		t.Error("Run returned before its call did")
 	}
 }
+
+func TestAReplyBrokenByTheInterruptIsNoFault(t *testing.T) {
+	stop := errors.New("stop it")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := &fakeModel{
+		before: func(_ context.Context, _ int, yield func(provider.Event, error) bool) error {
+			yield(provider.TextDelta{Text: "half"}, nil)
+			cancel(stop)
+			return nil
+		},
+		reply: func(int, provider.Request) provider.Reply {
+			r := say("half")
+			r.Broken = stop
+			return r
+		},
+	}
+	steps, err := collect(t, ctx, turnOf(m))
+	if !errors.Is(err, stop) || m.rounds.Load() != 1 {
+		t.Errorf("err = %v after %d rounds", err, m.rounds.Load())
+	}
+	for _, s := range steps {
+		if _, ok := s.(Note); ok {
+			t.Error("the model is told that the connection broke")
+		}
+	}
+}

@@ -142,6 +142,8 @@ type Outcome struct {
 	Rounds     int
 	ToolCalls  int
 	Usage      map[string]transcript.Usage // per model
+	CostUSD    float64                     // priced reply by reply
+	Unpriced   bool                        // the price of a model is unknown: CostUSD is too low
 	Took       time.Duration
 	APITime    time.Duration
 	Denied     []Denied

@@ -27,7 +27,9 @@ type AgentTally struct {
 	Rounds    int
 	ToolCalls int
 	Usage     map[string]transcript.Usage // per model
-	Took      time.Duration               // in turns
+	CostUSD   float64
+	Unpriced  bool          // CostUSD is too low
+	Took      time.Duration // in turns
 	APITime   time.Duration
 	Denied    []Denied
 	LastText  string // of the last turn that said something
@@ -84,6 +86,8 @@ func (a *AgentTally) addTurn(o Outcome) {
 	a.ToolCalls += o.ToolCalls
 	a.Took += o.Took
 	a.APITime += o.APITime
+	a.CostUSD += o.CostUSD
+	a.Unpriced = a.Unpriced || o.Unpriced
 	a.Denied = append(a.Denied, o.Denied...)
 	if o.Text != "" {
 		a.LastText = o.Text

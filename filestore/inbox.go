@@ -52,6 +52,10 @@ func canonicalInbox(data []byte) ([]byte, error) {
 	if data[0] != '[' {
 		return nil, fmt.Errorf("want a JSON array, found %q", data[0])
 	}
+	var whole json.RawMessage // deep nesting is refused here, before it is indented
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
+	}
 	var buf bytes.Buffer
 	buf.Grow(len(data) + len(data)/8)
 	if err := json.Indent(&buf, data, "", entryIndent); err != nil {

@@ -15,22 +15,25 @@ import (
 // lookout is the goroutine that watches for what other processes write. There
 // is one per store, while anybody watches.
 type lookout struct {
-	hub     *hub
-	folders chan string // look here, now and from now on
-	quit    chan struct{}
-	done    chan struct{}
+	hub    *hub
+	places chan place // look here, now and from now on
+	quit   chan struct{}
+	done   chan struct{}
 }
 
+// place is a file of a folder, or anyFile.
+type place struct{ folder, name string }
+
 func (h *hub) startLookout() *lookout {
-	l := &lookout{h, make(chan string), make(chan struct{}), make(chan struct{})}
+	l := &lookout{h, make(chan place), make(chan struct{}), make(chan struct{})}
 	go l.run()
 	return l
 }
 
-// look returns when the lookout knows of the folder.
-func (l *lookout) look(folder string) {
+// look returns when the lookout knows of the place.
+func (l *lookout) look(folder, name string) {
 	select {
-	case l.folders <- folder:
+	case l.places <- place{folder, name}:
 	case <-l.done:
 	}
 }
@@ -52,9 +55,13 @@ func (l *lookout) run() {
 		select {
 		case <-l.quit:
 			return
-		case folder := <-l.folders:
-			n.follow(l.hub.fsys, folder)
-			l.sweep(folder)
+		case p := <-l.places:
+			n.follow(l.hub.fsys, p.folder)
+			if p.name == anyFile {
+				l.sweep(p.folder)
+			} else {
+				l.check(p.folder, p.name)
+			}
 		case event := <-n.events:
 			if name := filepath.Base(event.Name); isShared(name) {
 				l.check(filepath.Dir(event.Name), name)
@@ -78,7 +85,7 @@ func (l *lookout) sweepAll(n *notifier) {
 
 // sweep looks at the files of a folder that somebody waits for.
 func (l *lookout) sweep(folder string) {
-	names, all := l.hub.names(folder)
+	names, all := l.hub.waited(folder)
 	known := make(map[string]bool, len(names))
 	for _, name := range names {
 		known[name] = true

@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,17 +23,17 @@ type hub struct {
 	closed  bool
 }
 
+// anyFile is what a watcher of a whole folder waits for.
+const anyFile = ""
+
 // watchedFolder is a folder that somebody watches a file of, or all of them.
 type watchedFolder struct {
-	watchers map[*watcher]struct{}
-	told     map[string]fsx.Key // the version of each file that watchers know of
+	watchers map[string][]*watcher // by the name of the file, or anyFile
+	told     map[string]fsx.Key    // the version of each file that watchers know of
 }
 
-// watcher waits for one file of a folder, or with the name "" for any.
-type watcher struct {
-	name   string
-	signal chan struct{}
-}
+// watcher waits for one file of a folder, or for any.
+type watcher struct{ signal chan struct{} }
 
 func (w *watcher) wake() {
 	select {
@@ -51,10 +52,10 @@ func (h *hub) watchFile(path string) (<-chan struct{}, func()) {
 }
 
 // watchFolder watches all JSON files of a folder.
-func (h *hub) watchFolder(folder string) (<-chan struct{}, func()) { return h.watch(folder, "") }
+func (h *hub) watchFolder(folder string) (<-chan struct{}, func()) { return h.watch(folder, anyFile) }
 
 func (h *hub) watch(folder, name string) (<-chan struct{}, func()) {
-	w := &watcher{name, make(chan struct{}, 1)}
+	w := &watcher{make(chan struct{}, 1)}
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -62,23 +63,30 @@ func (h *hub) watch(folder, name string) (<-chan struct{}, func()) {
 	}
 	f := h.folders[folder]
 	if f == nil {
-		f = &watchedFolder{make(map[*watcher]struct{}), make(map[string]fsx.Key)}
+		f = &watchedFolder{make(map[string][]*watcher), make(map[string]fsx.Key)}
 		h.folders[folder] = f
 	}
-	f.watchers[w] = struct{}{}
+	first := len(f.watchers[name]) == 0
+	f.watchers[name] = append(f.watchers[name], w)
 	if h.lookout == nil {
 		h.lookout = h.startLookout()
 	}
 	lookout := h.lookout
 	h.mu.Unlock()
-	lookout.look(folder)
-	return w.signal, sync.OnceFunc(func() { h.unwatch(folder, w) })
+	if first { // else somebody looks there already
+		lookout.look(folder, name)
+	}
+	return w.signal, sync.OnceFunc(func() { h.unwatch(folder, name, w) })
 }
 
-func (h *hub) unwatch(folder string, w *watcher) {
+func (h *hub) unwatch(folder, name string, w *watcher) {
 	h.mu.Lock()
 	if f := h.folders[folder]; f != nil {
-		if delete(f.watchers, w); len(f.watchers) == 0 {
+		f.watchers[name] = slices.DeleteFunc(f.watchers[name], func(other *watcher) bool { return other == w })
+		if len(f.watchers[name]) == 0 {
+			delete(f.watchers, name)
+		}
+		if len(f.watchers) == 0 {
 			delete(h.folders, folder)
 		}
 	}
@@ -103,13 +111,9 @@ func (h *hub) close() {
 func (h *hub) wrote(path string, key fsx.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f := h.folders[filepath.Dir(path)]
-	if f == nil {
-		return
+	if f := h.folders[filepath.Dir(path)]; f != nil {
+		f.tell(filepath.Base(path), key)
 	}
-	name := filepath.Base(path)
-	f.told[name] = key
-	f.wake(name)
 }
 
 // found tells what a look at a file found.
@@ -117,41 +121,41 @@ func (h *hub) found(folder, name string, key fsx.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.folders[folder]; f != nil && f.told[name] != key {
+		f.tell(name, key)
+	}
+}
+
+func (f *watchedFolder) tell(name string, key fsx.Key) {
+	if key == (fsx.Key{}) {
+		delete(f.told, name)
+	} else {
 		f.told[name] = key
-		f.wake(name)
+	}
+	for _, w := range f.watchers[name] {
+		w.wake()
+	}
+	for _, w := range f.watchers[anyFile] {
+		w.wake()
 	}
 }
 
-func (f *watchedFolder) wake(name string) {
-	for w := range f.watchers {
-		if w.name == "" || w.name == name {
-			w.wake()
-		}
-	}
-}
-
-// names lists the files of a folder that are worth a look; all means that any
-// other may be too. They are not those of the whole folder when few are watched.
-func (h *hub) names(folder string) (names []string, all bool) {
+// waited lists the files of a folder that somebody waits for; all means that
+// any other in it is waited for too.
+func (h *hub) waited(folder string) (names []string, all bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f := h.folders[folder]
 	if f == nil {
 		return nil, false
 	}
-	seen := make(map[string]bool)
-	for w := range f.watchers {
-		all = all || w.name == ""
-		if w.name != "" && !seen[w.name] {
-			seen[w.name] = true
-			names = append(names, w.name)
+	for name := range f.watchers {
+		if name != anyFile {
+			names = append(names, name)
 		}
 	}
-	if all {
-		for name := range f.told { // those that are gone count too
-			if !seen[name] {
-				names = append(names, name)
-			}
+	if all = len(f.watchers[anyFile]) > 0; all {
+		for name := range f.told { // also those that are gone
+			names = append(names, name)
 		}
 	}
 	return names, all

@@ -1,8 +1,8 @@
 package provider
 
 import (
-	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -42,28 +42,40 @@ func Lookup(name string) (ModelInfo, bool) {
 	if id, ok := aliases[strings.ToLower(name)]; ok {
 		name = id
 	}
-	if info, ok := find(name); ok {
-		return info, true
+	info, ok := byID()[name]
+	if !ok {
+		info, ok = byID()[undated(name)]
 	}
-	info, ok := find(undated(name))
 	info.ID = name
 	return info, ok
 }
 
-func find(id string) (ModelInfo, bool) {
+// byID finds a model by its id and by its id without the date.
+var byID = sync.OnceValue(func() map[string]ModelInfo {
+	index := make(map[string]ModelInfo, 2*len(models))
 	for _, info := range models {
-		if info.ID == id || undated(info.ID) == id {
-			info.ID = id
-			return info, true
+		index[info.ID], index[undated(info.ID)] = info, info
+	}
+	return index
+})
+
+// snapshots is how ids of dated versions end; 0 stands for a digit.
+var snapshots = []string{"-00000000", "@00000000", "-0000-00-00", "-latest"}
+
+func undated(id string) string {
+	digits := strings.Map(func(r rune) rune {
+		if r >= '1' && r <= '9' {
+			return '0'
+		}
+		return r
+	}, id)
+	for _, ending := range snapshots {
+		if strings.HasSuffix(digits, ending) {
+			return id[:len(id)-len(ending)]
 		}
 	}
-	return ModelInfo{}, false
+	return id
 }
-
-// date is how ids of snapshots end: -20250929, -2025-09-29, @20250929, -latest.
-var date = regexp.MustCompile(`([-@]20\d\d-?\d\d-?\d\d|-latest)$`)
-
-func undated(id string) string { return date.ReplaceAllString(id, "") }
 
 // Cost is what one request cost, in US dollars. Usages of several requests must
 // be priced one by one: some models price by the length of the prompt. known is

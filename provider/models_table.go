@@ -1,9 +1,10 @@
 package provider
 
 // aliases are the short names of models. The ids are those that Claude Code's
-// files show (facts: claude-code §2.1, §4).
+// files show (facts: claude-code §2.1, §4), but for sonnet: what they show for it
+// ends in November 2026, and the official SDK names this as its successor.
 var aliases = map[string]string{
-	"sonnet": "claude-sonnet-4-5-20250929",
+	"sonnet": "claude-sonnet-5-5",
 	"opus":   "claude-opus-4-6",
 	"haiku":  "claude-haiku-4-5-20251001",
 }

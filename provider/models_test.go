@@ -13,7 +13,7 @@ func TestLookup(t *testing.T) {
 		known    bool
 		context  int
 	}{
-		{"sonnet", "claude-sonnet-4-5-20250929", true, 200_000},
+		{"sonnet", "claude-sonnet-5-5", true, 1_000_000},
 		{"Opus", "claude-opus-4-6", true, 1_000_000},
 		{"haiku", "claude-haiku-4-5-20251001", true, 200_000},
 		{"claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929", true, 200_000},
@@ -70,7 +70,7 @@ func TestCost(t *testing.T) {
 		want  float64
 		known bool
 	}{
-		{"sonnet", usage, (1000*3 + 2000*15 + 3000*3.75 + 4000*0.3) / 1e6, true},
+		{"claude-sonnet-4-5", usage, (1000*3 + 2000*15 + 3000*3.75 + 4000*0.3) / 1e6, true},
 		{"claude-haiku-5-5", usage, (1000*0.1 + 2000*0.5 + 3000*0.125 + 4000*0.01) / 1e6, true},
 		{"claude-haiku-5-5", transcript.Usage{InputTokens: 1, CacheReadInputTokens: 100_000, OutputTokens: 1}, (1*0.5 + 100_000*0.05 + 1*2.5) / 1e6, true},
 		{"claude-haiku-5-5", transcript.Usage{CacheReadInputTokens: 100_000}, 100_000 * 0.01 / 1e6, true},

@@ -79,7 +79,7 @@ type ToolDelta struct {
 // Retrying tells that the request failed in a way that may pass, and is sent
 // again after Wait.
 type Retrying struct {
-	Attempt int // the one that will be made: 2 of Max
+	Attempt int // the one that will be made: 2 of Max; 1 when the API asked another request to wait, which holds back this one
 	Max     int
 	Wait    time.Duration
 	Err     *Error

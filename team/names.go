@@ -1,12 +1,13 @@
 package team
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cadre-dev/cadre/internal/lazy"
 )
 
 // maxName is the longest name of a team or an agent, in characters.
@@ -17,7 +18,7 @@ const maxName = 64
 var runtimeNames = []string{skeleton(LeadName), skeleton(systemName), skeleton(taskListName)}
 
 // deviceName matches what Windows takes for a device, whatever its extension.
-var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
+var deviceName = lazy.Regexp(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
 
 // CleanName turns the name that was asked for an agent into the one it gets: an
 // @ becomes a dash (facts: claude-code §2.2), space around it goes. Names that
@@ -35,7 +36,7 @@ func CleanName(raw string) (string, error) {
 		return "", &NameError{raw, "needs a letter or a digit"}
 	case slices.Contains(runtimeNames, skeleton(name)):
 		return "", &NameError{raw, "could be mistaken for " + LeadName + " or for the runtime itself"}
-	case deviceName.MatchString(name):
+	case deviceName().MatchString(name):
 		return "", &NameError{raw, "is the name of a device on some systems"}
 	}
 	return name, nil

@@ -1,9 +1,9 @@
 package team
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/lazy"
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
@@ -36,13 +36,13 @@ func wrapSystem(c Control) string {
 
 // runtimeTag matches the start of a tag with which the runtime marks its own
 // words, opening or closing, however it is spaced.
-var runtimeTag = regexp.MustCompile(`(?i)<(\s*/?\s*(?:teammate-message|system-reminder|task-notification))`)
+var runtimeTag = lazy.Regexp(`(?i)<(\s*/?\s*(?:teammate-message|system-reminder|task-notification))`)
 
 func escapeText(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
-	return runtimeTag.ReplaceAllString(text, "&lt;$1")
+	return runtimeTag().ReplaceAllString(text, "&lt;$1")
 }
 
 var attributeEscapes = strings.NewReplacer(

@@ -1,6 +1,9 @@
 package transcript
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Texts that stand in for what an interrupted or killed turn left out. The
 // first two are those that SDKs and users know (facts: sdk-contract §2.3).
@@ -89,6 +92,9 @@ func (f *folder) assistant(m Message) {
 
 func (f *folder) merge(m Message) {
 	for _, b := range m.Content {
+		if !sendable(b) || b.Type == ToolResult {
+			continue
+		}
 		if b.Type == ToolUse {
 			if f.used[b.ID] || b.ID == "" {
 				continue // an id may be used once
@@ -97,15 +103,18 @@ func (f *folder) merge(m Message) {
 				f.used = make(map[string]bool)
 			}
 			f.used[b.ID] = true
-		}
-		if b.Type == Text && b.Text == "" {
-			continue // refused by the API
+			if !bytes.HasPrefix(bytes.TrimSpace(b.Input), []byte("{")) {
+				b.Input = nil
+			}
 		}
 		f.reply.Content = append(f.reply.Content, b)
 	}
 	f.reply.StopReason = m.StopReason
 	f.reply.Usage = m.Usage
 }
+
+// sendable reports whether a block is one that the API takes at all.
+func sendable(b Block) bool { return b.Type != "" && (b.Type != Text || b.Text != "") }
 
 func (f *folder) user(m Message) {
 	f.hasUser = true
@@ -118,7 +127,7 @@ func (f *folder) user(m Message) {
 			if _, twice := f.results[b.ToolUseID]; !twice {
 				f.results[b.ToolUseID] = b
 			}
-		case b.Type == Text && b.Text == "":
+		case !sendable(b), b.Type == ToolUse, b.Type == Thinking, b.Type == RedactedThinking:
 		default:
 			f.rest = append(f.rest, b)
 		}
@@ -140,7 +149,7 @@ func (f *folder) flush() {
 			if len(f.messages) == 0 {
 				f.addUser([]Block{TextBlock(LostBeginning)})
 			}
-			f.messages = append(f.messages, *f.reply)
+			f.addReply(*f.reply)
 		}
 	}
 	answer = append(answer, f.rest...)
@@ -148,6 +157,18 @@ func (f *folder) flush() {
 		f.addUser(answer)
 	}
 	f.reply, f.results, f.rest, f.hasUser = nil, nil, nil, false
+}
+
+// addReply adds a reply, or joins it to the one before when all that stood
+// between them was dropped.
+func (f *folder) addReply(reply Message) {
+	if n := len(f.messages); n > 0 && f.messages[n-1].Role == Assistant {
+		last := &f.messages[n-1]
+		last.Content = append(last.Content, reply.Content...)
+		last.StopReason, last.Usage = reply.StopReason, reply.Usage
+		return
+	}
+	f.messages = append(f.messages, reply)
 }
 
 func (f *folder) addUser(blocks []Block) {

@@ -2,17 +2,17 @@ package tui
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/lazy"
 	"github.com/cadre-dev/cadre/permission"
 )
 
 // commandWord is what makes an entry a command: a slash and one word. Paths
 // have more slashes.
-var commandWord = regexp.MustCompile(`^/[a-z]+(\s|$)`)
+var commandWord = lazy.Regexp(`^/[a-z]+(\s|$)`)
 
-func isCommand(text string) bool { return commandWord.MatchString(text) }
+func isCommand(text string) bool { return commandWord().MatchString(text) }
 
 const help = `/help         this list
 /mode [MODE]  show or change the permission mode: default, acceptEdits, plan, dontAsk, delegate

@@ -231,6 +231,5 @@ func (c *conversation) leave(ctx context.Context, cause error) {
 	}
 	c.closing = true
 	c.unattend()
-	c.screen.endStream()
 	c.work.Go(func() { c.closed <- c.Close(ctx) })
 }

@@ -13,7 +13,7 @@ import (
 // most telling first.
 var callFields = []string{
 	"command", "file_path", "notebook_path", "pattern", "path", "url", "query",
-	"to", "recipient", "subject", "taskId", "team_name", "name", "description",
+	"to", "recipient", "subject", "name", "team_name", "description",
 }
 
 // Call is a call in a few words: the tool and what it is about, in one clean
@@ -31,10 +31,19 @@ func about(input json.RawMessage) string {
 	if json.Unmarshal(input, &fields) != nil {
 		return ""
 	}
-	for _, name := range callFields {
+	text := func(name string) string {
 		var value string
-		if raw, ok := fields[name]; ok && json.Unmarshal(raw, &value) == nil && value != "" {
-			return oneLine(value)
+		if json.Unmarshal(fields[name], &value) != nil {
+			return ""
+		}
+		return oneLine(value)
+	}
+	if id := text("taskId"); id != "" {
+		return strings.TrimSpace("#" + id + " " + strings.ReplaceAll(text("status"), "_", " "))
+	}
+	for _, name := range callFields {
+		if value := text(name); value != "" {
+			return value
 		}
 	}
 	return ""

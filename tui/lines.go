@@ -1,12 +1,15 @@
 package tui
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/lazy"
 )
 
 // Lines tells the events of a session tree as plain lines: calls, notices, mail,
@@ -20,6 +23,8 @@ type Lines struct {
 	print   func(line string)
 	title   map[string]string // agent id -> what it is called
 	refused map[string]bool   // calls whose denial was told, so that their result need not be
+	tasks   map[string]string // list and id -> how a task was told last
+	teams   map[string]bool   // teams that were told
 }
 
 // NewLines makes a teller that writes to out, whatever becomes of out.
@@ -28,14 +33,17 @@ func NewLines(out io.Writer, look Look) *Lines {
 }
 
 func newLines(look Look, print func(string)) *Lines {
-	return &Lines{Look: look, print: print, title: make(map[string]string), refused: make(map[string]bool)}
+	return &Lines{
+		Look: look, print: print, title: make(map[string]string), refused: make(map[string]bool),
+		tasks: make(map[string]string), teams: make(map[string]bool),
+	}
 }
 
 // Event tells an event, if it is one to tell.
 func (l *Lines) Event(ev event.Event) {
 	switch body := ev.Body.(type) {
 	case event.ToolStarted:
-		l.say(ev.Agent, green, "●", Call(body.Tool, body.Input))
+		l.say(ev.Agent, green, "●", l.call(body.Tool, body.Input))
 	case event.ToolEnded:
 		l.result(ev.Agent, body)
 	case event.ToolDenied:
@@ -45,11 +53,9 @@ func (l *Lines) Event(ev event.Event) {
 	case event.MailSent:
 		l.say(event.Agent{}, "", "✉", mail(body.To, body.Message))
 	case event.TaskChanged:
-		if !body.Task.Internal() {
-			l.say(event.Agent{}, "", "", taskLine(body.Task))
-		}
+		l.task(body)
 	case event.TeamChanged:
-		l.say(event.Agent{}, "", "", roster(body))
+		l.team(body)
 	case event.AgentStarted:
 		l.started(ev.Agent, body)
 	case event.AgentEnded:
@@ -111,7 +117,7 @@ func (l *Lines) result(a event.Agent, r event.ToolEnded) {
 	if r.IsError {
 		style = red
 	}
-	text := oneLine(stripTags(r.Text))
+	text := oneLine(exitCodeLine().ReplaceAllString(stripTags(r.Text), "$1: "))
 	if text == "" {
 		text = "(no output)"
 	}
@@ -120,6 +126,10 @@ func (l *Lines) result(a event.Agent, r event.ToolEnded) {
 	}
 	l.say(a, style, "  ⎿", text)
 }
+
+// exitCodeLine is the first line of a failed command's result. What the command
+// said stands in the next one.
+var exitCodeLine = lazy.Regexp(`^(Exit code \d+)\n\s*`)
 
 // slow calls have their time told.
 const slow = 5 * time.Second
@@ -133,7 +143,7 @@ func stripTags(text string) string {
 // denied tells what was refused and what would allow it.
 func (l *Lines) denied(a event.Agent, d event.ToolDenied) {
 	l.refused[d.Call] = true
-	l.say(a, red, "✗", "denied: "+Call(d.Tool, d.Input))
+	l.say(a, red, "✗", "denied: "+l.call(d.Tool, d.Input))
 	if d.Remedy != "" {
 		l.print("    to allow it: " + oneLine(Visible(d.Remedy)))
 	}
@@ -177,13 +187,37 @@ func wait(d time.Duration) string {
 	return fmt.Sprintf("%d s", int(d.Round(time.Second).Seconds()))
 }
 
-func roster(c event.TeamChanged) string {
-	if len(c.Members) == 0 {
-		return "team " + Clean(c.Team) + " is gone"
+// call describes a call with paths as they are seen from Dir.
+func (l *Lines) call(tool string, input json.RawMessage) string {
+	text := Call(tool, input)
+	if l.Dir == "" {
+		return text
 	}
-	names := make([]string, len(c.Members))
-	for i, m := range c.Members {
-		names[i] = Clean(m.Name)
+	return strings.Replace(text, "("+Clean(l.Dir)+string(filepath.Separator), "(", 1)
+}
+
+// task tells a task, unless only what is not told of it has changed.
+func (l *Lines) task(c event.TaskChanged) {
+	key, line := c.List+"\x00"+c.Task.ID, taskLine(c.Task)
+	if c.Task.Internal() || l.tasks[key] == line {
+		return
 	}
-	return "team " + Clean(c.Team) + ": " + strings.Join(names, ", ")
+	l.tasks[key] = line
+	l.say(event.Agent{}, "", "", line)
+}
+
+// team tells the beginning and the end of a team; members tell of themselves.
+func (l *Lines) team(c event.TeamChanged) {
+	gone := len(c.Members) == 0
+	switch {
+	case gone:
+		l.say(event.Agent{}, "", "", "team "+Clean(c.Team)+" is gone")
+	case !l.teams[c.Team]:
+		names := make([]string, len(c.Members))
+		for i, m := range c.Members {
+			names[i] = Clean(m.Name)
+		}
+		l.say(event.Agent{}, "", "", "team "+Clean(c.Team)+": "+strings.Join(names, ", "))
+	}
+	l.teams[c.Team] = !gone
 }

@@ -43,6 +43,10 @@ func TestLines(t *testing.T) {
 		{"a call of a teammate", ann, event.ToolStarted{Tool: "Edit", Input: []byte(`{"file_path":"a.go","old_string":"x"}`)}, "[ann] ● Edit(a.go)"},
 		{"a call with many lines", event.Agent{}, event.ToolStarted{Tool: "Bash", Input: []byte(`{"command":"a\nb"}`)}, "● Bash(a …)"},
 		{"a call without anything telling", event.Agent{}, event.ToolStarted{Tool: "TaskList", Input: []byte(`{}`)}, "● TaskList"},
+		{"a call about a task", ann, event.ToolStarted{Tool: "TaskUpdate", Input: []byte(`{"taskId":"4","status":"in_progress"}`)}, "[ann] ● TaskUpdate(#4 in progress)"},
+		{"a path of the folder", event.Agent{}, event.ToolStarted{Tool: "Read", Input: []byte(`{"file_path":"/w/lib/a.go"}`)}, "● Read(lib/a.go)"},
+		{"a path of another folder", event.Agent{}, event.ToolStarted{Tool: "Read", Input: []byte(`{"file_path":"/wide/a.go"}`)}, "● Read(/wide/a.go)"},
+		{"a failed command", ann, event.ToolEnded{Tool: "Bash", IsError: true, Text: "Exit code 2\nno rule to make all\nstop"}, "[ann]   ⎿ Exit code 2: no rule to make all …"},
 		{"a failed result", ann, event.ToolEnded{Tool: "Bash", IsError: true, Text: "<tool_use_error>no</tool_use_error>"}, "[ann]   ⎿ no"},
 		{"a good result of a teammate", ann, event.ToolEnded{Tool: "Bash", Text: "ok"}, ""},
 		{"a denial", event.Agent{}, event.ToolDenied{Tool: "Bash", Input: []byte(`{"command":"rm x"}`), Remedy: `--allowedTools "Bash(rm x)"`}, "✗ denied: Bash(rm x)\n    to allow it: --allowedTools \"Bash(rm x)\""},
@@ -63,11 +67,40 @@ func TestLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
-			NewLines(&out, Look{}).Event(event.Event{Agent: tc.agent, Body: tc.body})
+			NewLines(&out, Look{Dir: "/w"}).Event(event.Event{Agent: tc.agent, Body: tc.body})
 			if diff := cmp.Diff(tc.want, strings.TrimSuffix(out.String(), "\n")); diff != "" {
 				t.Errorf("line (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLinesAreToldOnce: what was told and has not changed is not told again.
+func TestLinesAreToldOnce(t *testing.T) {
+	var out strings.Builder
+	l := NewLines(&out, Look{})
+	item := task.Task{ID: "1", Subject: "mend it", Status: task.Pending}
+	blocked := item
+	blocked.BlockedBy = []string{"2"}
+	taken := item
+	taken.Status, taken.Owner = task.InProgress, "ann"
+	leads := []event.Member{{Name: "team-lead"}}
+	for _, body := range []event.Body{
+		event.TeamChanged{Team: "x", Members: leads},
+		event.TaskChanged{List: "x", Task: item},
+		event.TaskChanged{List: "x", Task: blocked},
+		event.TaskChanged{List: "y", Task: item},
+		event.TaskChanged{List: "x", Task: taken},
+		event.TeamChanged{Team: "x", Members: append(leads, event.Member{Name: "ann"})},
+		event.ToolDenied{Call: "c1", Tool: "Bash", Input: []byte(`{"command":"ls"}`)},
+		event.ToolEnded{Call: "c1", Tool: "Bash", IsError: true, Text: "denied"},
+		event.TeamChanged{Team: "x"},
+	} {
+		l.Event(event.Event{Body: body})
+	}
+	want := "team x: team-lead\n☐ #1 mend it\n☐ #1 mend it\n◐ #1 mend it (ann)\n✗ denied: Bash(ls)\nteam x is gone\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
 

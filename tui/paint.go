@@ -25,6 +25,8 @@ type Look struct {
 	Color bool
 	// Width is asked for the columns before each line; nil or 0: no limit.
 	Width func() int
+	// Dir is the folder whose paths are shown without it; "": none.
+	Dir string
 }
 
 // paint puts text, which must be clean already, into a style.

@@ -33,7 +33,8 @@ func ratio(what string, ours, limits []time.Duration, bound float64) row {
 // above is a row whose bound is an addition to the minimal program's time.
 func above(what string, ours, limits []time.Duration, bound time.Duration) row {
 	a, b := median(ours), median(limits)
-	return row{what, ms(a), ms(b), "+" + ms(a-b), "≤ +" + ms(bound), a-b > bound}
+	more := fmt.Sprintf("%+.2f ms", float64(a-b)/float64(time.Millisecond))
+	return row{what, ms(a), ms(b), more, "≤ +" + ms(bound), a-b > bound}
 }
 
 // within is a row with a bound of its own.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/lazy"
 )
 
 // debugLog is the file that --debug writes: one line for each event, without
@@ -103,12 +103,12 @@ type redactor struct {
 }
 
 // keyLike are strings that look like a key wherever they come from.
-var keyLike = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{8,}|(?i:bearer|basic) [A-Za-z0-9._~+/=-]{8,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)|//[^/\s:@]+:[^/\s@]+@`)
+var keyLike = lazy.Regexp(`\b(sk-[A-Za-z0-9_-]{8,}|(?i:bearer|basic) [A-Za-z0-9._~+/=-]{8,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)|//[^/\s:@]+:[^/\s@]+@`)
 
 const redacted = "[redacted]"
 
 func (r *redactor) Write(p []byte) (int, error) {
-	text := keyLike.ReplaceAllString(r.secrets.Replace(string(p)), redacted)
+	text := keyLike().ReplaceAllString(r.secrets.Replace(string(p)), redacted)
 	if _, err := io.WriteString(r.out, text); err != nil {
 		return 0, err
 	}
@@ -116,7 +116,7 @@ func (r *redactor) Write(p []byte) (int, error) {
 }
 
 // secretName matches variables whose value is nobody's to see.
-var secretName = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH)`)
+var secretName = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH)`)
 
 // minSecret is the shortest value that is taken for a secret: shorter ones
 // would turn ordinary words into holes.
@@ -127,7 +127,7 @@ func secretsOf(environ []string) *strings.Replacer {
 	var pairs []string
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if secretName.MatchString(name) && len(value) >= minSecret {
+		if secretName().MatchString(name) && len(value) >= minSecret {
 			pairs = append(pairs, value, redacted)
 		}
 	}

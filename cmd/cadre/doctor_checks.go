@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/scripted"
 )
@@ -150,10 +152,16 @@ func checkPrograms(ctx context.Context) []finding {
 func programVersion(ctx context.Context, name, flag string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, programPatience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, flag)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	first, _, _ := strings.Cut(string(out), "\n")
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	exit, err := proc.Run(ctx, proc.Command{Path: path, Args: []string{name, flag}, Stdout: &out})
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("%s %s ended with code %d", name, flag, exit.Code)
+	}
+	first, _, _ := strings.Cut(out.String(), "\n")
 	return strings.TrimSpace(first), err
 }
 

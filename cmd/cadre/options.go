@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/permission"
 )
 
@@ -179,8 +179,6 @@ func (o *options) printing() bool {
 	return o.print || o.outputFormat == formatJSON || o.outputFormat == formatStream
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
 // check finds what cannot be meant.
 func (o *options) check() error {
 	if o.inputFormat == formatStream {
@@ -206,7 +204,7 @@ func (o *options) check() error {
 		return usagef("--continue and --resume exclude each other")
 	case o.fork && !o.cont && o.resume == "":
 		return usagef("--fork-session needs --continue or --resume")
-	case o.sessionID != "" && !uuid.MatchString(o.sessionID):
+	case o.sessionID != "" && !ids.IsUUID(o.sessionID):
 		return usagef("--session-id %q: want a UUID", o.sessionID)
 	case o.sessionID != "" && (o.cont || o.resume != "") && !o.fork:
 		return usagef("--session-id with --continue or --resume needs --fork-session")

@@ -58,7 +58,7 @@ func runPrint(ctx context.Context, o *options, args []string) error {
 	defer debug.Close()
 	p := &printed{
 		course: newCourse(rt, signals, o.note), o: o, started: started, account: control.NewAccount(),
-		lines: o.progress(), debug: debug,
+		lines: o.progress(cwd), debug: debug,
 	}
 	if o.outputFormat == formatStream {
 		p.stream = control.NewWriter(os.Stdout, identity(rt.Info()))

@@ -19,21 +19,22 @@ func (o *options) note(text string) {
 func (o *options) warn(text string) { o.note("warning: " + text) }
 
 // progress is what tells a run of -p on stderr; nil when nothing is to be told.
-func (o *options) progress() *tui.Lines {
+func (o *options) progress(dir string) *tui.Lines {
 	if o.quiet {
 		return nil
 	}
-	lines := tui.NewLines(os.Stderr, lookOf(os.Stderr))
+	lines := tui.NewLines(os.Stderr, lookOf(os.Stderr, dir))
 	lines.Results = o.verbose
 	return lines
 }
 
-// lookOf finds out what an output can show. NO_COLOR: https://no-color.org.
-func lookOf(f *os.File) tui.Look {
+// lookOf finds out what an output can show of work in dir. NO_COLOR: https://no-color.org.
+func lookOf(f *os.File, dir string) tui.Look {
 	if !term.IsTerminal(int(f.Fd())) {
-		return tui.Look{}
+		return tui.Look{Dir: dir}
 	}
 	return tui.Look{
+		Dir:   dir,
 		Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		Width: func() int {
 			columns, _, err := term.GetSize(int(f.Fd()))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cadre-dev/cadre/cmd/cadre/internal/demo"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -40,7 +41,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("USERPROFILE", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("CADRE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("GORACE", noRaceSleep)
-			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700)
+			script := filepath.Join(env.WorkDir, "demo.jsonc")
+			return errors.Join(
+				os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700),
+				os.WriteFile(script, demo.ScriptText(), 0o600),
+			)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":  scriptCode,

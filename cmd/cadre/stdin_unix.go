@@ -24,7 +24,7 @@ func poll(milliseconds int, files ...*os.File) bool {
 	fds := make([]unix.PollFd, len(files))
 	for {
 		for i, f := range files {
-			fds[i] = unix.PollFd{Fd: int32(f.Fd()), Events: unix.POLLIN} //nolint:gosec // a descriptor fits
+			fds[i] = unix.PollFd{Fd: int32(f.Fd()), Events: unix.POLLIN}
 		}
 		n, err := unix.Poll(fds, milliseconds)
 		if !errors.Is(err, unix.EINTR) {

@@ -70,7 +70,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 		return errors.Join(fmt.Errorf("read the keyboard: %w", err), rt.Shutdown(ctx))
 	}
 	err = tui.Run(ctx, tui.Config{
-		Session: rt.Session(), In: in, Out: os.Stdout, Terminal: terminal, Look: lookOf(os.Stdout),
+		Session: rt.Session(), In: in, Out: os.Stdout, Terminal: terminal, Look: lookOf(os.Stdout, cwd),
 		Prompt: prompt, Welcome: o.welcome(rt.Info()), Interrupt: interrupts,
 		Cost:    func() string { return costTable(rt.Usage()) },
 		Settled: rt.Settled, Close: rt.Shutdown, Kill: rt.Kill,

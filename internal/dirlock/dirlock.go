@@ -63,7 +63,7 @@ type Lock struct {
 	spare     string  // where the folder lies while nobody holds the lock
 	key       fsx.Key // of the folder as we made it
 	side      *sideFile
-	nested    int // locks ever taken under this one
+	nested    int    // locks ever taken under this one
 	done      func() // gives back what stands in front of the folder
 	recovered bool
 }

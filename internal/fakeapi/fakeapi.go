@@ -56,9 +56,11 @@ func StartDiscarding(reply Reply) *Server {
 	return s
 }
 
-// StartTLS is Start with a certificate that only Client trusts.
+// StartTLS is Start over HTTPS, with HTTP/2 for those who can, and a certificate
+// that only Client trusts.
 func StartTLS(script Script) *Server {
 	s := prepare(script)
+	s.test.EnableHTTP2 = true
 	s.test.StartTLS()
 	s.URL = s.test.URL
 	return s
@@ -106,7 +108,7 @@ func (s *Server) Requests() []*Request {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req := &Request{Path: r.URL.Path, Header: r.Header.Clone(), Remote: r.RemoteAddr}
+	req := &Request{Path: r.URL.Path, Header: r.Header.Clone(), Remote: r.RemoteAddr, Proto: r.Proto, Length: r.ContentLength}
 	if strings.HasSuffix(r.URL.Path, "/chat/completions") {
 		req.Dialect = Chat
 	}

@@ -24,6 +24,8 @@ type Request struct {
 	Path    string
 	Header  http.Header
 	Remote  string // the client's address: connections differ in it
+	Proto   string // HTTP/1.1 or HTTP/2.0
+	Length  int64  // of the body as announced; -1 for none
 	Raw     []byte // the body
 	At      time.Time
 }

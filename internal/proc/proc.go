@@ -120,9 +120,14 @@ func await(ctx context.Context, p *os.Process, exited <-chan *os.ProcessState, g
 }
 
 // gone waits until no process of the group is left, but no longer than limit.
-// There is no event for it, so it looks now and then.
 func gone(pid int, limit time.Duration) bool {
-	if !groupAlive(pid) {
+	return poll(limit, func() bool { return !groupAlive(pid) })
+}
+
+// poll waits until done says so, but no longer than limit. It is for what the
+// system tells no event of.
+func poll(limit time.Duration, done func() bool) bool {
+	if done() {
 		return true
 	}
 	end := time.NewTimer(limit)
@@ -132,9 +137,9 @@ func gone(pid int, limit time.Duration) bool {
 	for {
 		select {
 		case <-end.C:
-			return !groupAlive(pid)
+			return done()
 		case <-look.C:
-			if !groupAlive(pid) {
+			if done() {
 				return true
 			}
 		}

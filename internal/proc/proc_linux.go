@@ -15,19 +15,24 @@ func separate() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killMarked kills the processes that carry the mark in their environment,
-// until none is found: one of them may start another while we look.
+// killMarked kills the processes that carry the mark in their environment, and
+// waits a moment until they are dead. It looks until none is found: one of them
+// may start another meanwhile.
 func killMarked(mark string) {
-	const rounds = 5
-	for range rounds {
-		pids := marked(mark)
-		if len(pids) == 0 {
-			return
-		}
-		for _, pid := range pids {
+	killed := map[int]bool{}
+	poll(settle, func() bool {
+		found := marked(mark)
+		for _, pid := range found {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+			killed[pid] = true
 		}
-	}
+		for pid := range killed {
+			if state, _ := statOf(pid); state != 0 && state != 'Z' && state != 'X' {
+				return false
+			}
+		}
+		return len(found) == 0
+	})
 }
 
 // marked lists the processes whose environment at their start had the mark. A
@@ -59,21 +64,28 @@ func hasEntry(env []byte, entry string) bool {
 func onlyZombies(group int) bool {
 	pids := processes()
 	for _, pid := range pids {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			continue
-		}
-		// pid (name) state ppid pgrp …: proc_pid_stat(5). The name may hold
-		// anything, so the last parenthesis counts.
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		if len(fields) < 3 || string(fields[2]) != strconv.Itoa(group) {
-			continue
-		}
-		if state := fields[0][0]; state != 'Z' && state != 'X' {
+		if state, of := statOf(pid); of == group && state != 'Z' && state != 'X' {
 			return false
 		}
 	}
 	return len(pids) > 0
+}
+
+// statOf is the state of a process and its group: proc_pid_stat(5). The state
+// is 0 when there is no such process.
+func statOf(pid int) (state byte, group int) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0
+	}
+	// pid (name) state ppid pgrp …. The name may hold anything, so the last
+	// parenthesis counts.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 3 {
+		return 0, 0
+	}
+	group, _ = strconv.Atoi(string(fields[2]))
+	return fields[0][0], group
 }
 
 // processes lists the ids of all processes that can be seen.

@@ -16,6 +16,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -124,5 +125,6 @@ func (m *Model) attempt(ctx context.Context, req provider.Request, emit func(pro
 // a resumed session has another system prompt than the one it thought under.
 func thoughtsRefused(err error) bool {
 	var e *provider.Error
-	return errors.As(err, &e) && e.Class == provider.Invalid && refusedThought.MatchString(e.Message)
+	return errors.As(err, &e) && e.Class == provider.Invalid &&
+		(strings.Contains(e.Message, "`signature` in `thinking`") || strings.Contains(e.Message, "`thinking` or `redacted_thinking` blocks"))
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
@@ -147,4 +150,42 @@ func minimal(b *testing.B, server *fakeapi.Server, data []byte) {
 			}
 		}
 	}
+}
+
+// BenchmarkNew is what a start pays.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		if _, err := New(Options{APIKey: "k"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDecode reads an answer of 2,000 pieces, as we do and as the SDK does.
+func BenchmarkDecode(b *testing.B) {
+	text := fakeapi.Text(strings.Repeat("some words of text ", 1000))
+	text.Pieces = 2000
+	reply := fakeapi.Answer(text)
+	stream := bytes.Join(reply.EventsOf(fakeapi.Messages), nil)
+	b.Run("cadre", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if got, err := decode(bytes.NewReader(stream)); err != nil || len(got.Message.Content) != 1 {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sdk", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			resp := &http.Response{Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(stream))}
+			events := ssestream.NewStream[sdk.MessageStreamEventUnion](ssestream.NewDecoder(resp), nil)
+			var m sdk.Message
+			for events.Next() {
+				if err := m.Accumulate(events.Current()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 }

@@ -277,6 +277,30 @@ func TestGivesUp(t *testing.T) {
 	}, retrying)
 }
 
+// TestHTTP2 is how the API itself is reached.
+func TestHTTP2(t *testing.T) {
+	whole := fakeapi.Answer(fakeapi.Text("hello"), fakeapi.ToolUse("toolu_1", "Read", "{}"))
+	server := fakeapi.StartTLS(func(r *fakeapi.Request) fakeapi.Reply {
+		reply := whole
+		reply.Faults = fakeapi.Faults{Cut: r.Seq == 2, CutAfter: 4}
+		return reply
+	})
+	defer server.Close()
+	m := newModel(t, server)
+	listen(t.Context(), m, ask("hi")).whole(t)
+	h := listen(t.Context(), m, ask("hi"))
+	var e *provider.Error
+	if h.reply == nil || !errors.As(h.reply.Broken, &e) || e.Class != provider.Network || len(h.reply.Message.Content) != 1 {
+		t.Errorf("a stream that was reset: error %v, reply %+v", h.err, h.reply)
+	}
+	listen(t.Context(), m, ask("hi")).whole(t)
+	for _, r := range server.Requests() {
+		if r.Proto != "HTTP/2.0" || r.Remote != server.Requests()[0].Remote || r.Length != int64(len(r.Raw)) {
+			t.Errorf("request %d came over %s from %s, %d bytes", r.Seq, r.Proto, r.Remote, r.Length)
+		}
+	}
+}
+
 // TestNetworkFailures name their cause.
 func TestNetworkFailures(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

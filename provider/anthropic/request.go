@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -28,8 +27,6 @@ const (
 	minThinking      = 1024 // the API's
 	minAnswer        = 4096 // left for the answer beside a thinking budget
 )
-
-var refusedThought = regexp.MustCompile("(?i)signature.{0,5} in .{0,5}thinking|thinking.{0,60} cannot be modified")
 
 // body encodes a request (Messages API, POST /v1/messages).
 func (m *Model) body(req provider.Request) *wire.Body {

@@ -121,16 +121,18 @@ func checkBroken(t *testing.T, got, whole provider.Reply, seen [][]byte) {
 func TestSplitAnywhere(t *testing.T) {
 	stream := bytes.Join(recorded(), nil)
 	for name, form := range map[string]func([]byte) []byte{
-		"LF":               func(b []byte) []byte { return b },
-		"CRLF":             func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) },
-		"CR":               func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r")) },
-		"BOM":              func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) },
-		"comments":         func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("event:"), []byte(": hi\nid: 7\nevent:")) },
-		"no space":         func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("data: "), []byte("data:")) },
-		"no event names":   func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("event: "), []byte("x: ")) },
-		"no last blank":    func(b []byte) []byte { return bytes.TrimRight(b, "\n") },
-		"data over lines":  func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`,"type"`), []byte(",\ndata: \"type\"")) },
-		"unknown events":   func(b []byte) []byte { return append([]byte("event: news\ndata: {\"type\":\"news\",\"delta\":7}\n\n"), b...) },
+		"LF":              func(b []byte) []byte { return b },
+		"CRLF":            func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")) },
+		"CR":              func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\n"), []byte("\r")) },
+		"BOM":             func(b []byte) []byte { return append([]byte("\xef\xbb\xbf"), b...) },
+		"comments":        func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("event:"), []byte(": hi\nid: 7\nevent:")) },
+		"no space":        func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("data: "), []byte("data:")) },
+		"no event names":  func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("event: "), []byte("x: ")) },
+		"no last blank":   func(b []byte) []byte { return bytes.TrimRight(b, "\n") },
+		"data over lines": func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`,"type"`), []byte(",\ndata: \"type\"")) },
+		"unknown events": func(b []byte) []byte {
+			return append([]byte("event: news\ndata: {\"type\":\"news\",\"delta\":7}\n\n"), b...)
+		},
 		"after the end":    func(b []byte) []byte { return append(b, recorded()[3]...) },
 		"two starts":       func(b []byte) []byte { return append(bytes.Clone(recorded()[0]), b...) },
 		"no message_stop":  func(b []byte) []byte { return b[:bytes.Index(b, []byte("event: message_stop"))] },

@@ -1,10 +1,12 @@
-// Package openai is the Chat Completions API as a [provider.Model], over the
-// official SDK: OpenAI's own, and the many servers that speak its dialect
-// (Ollama, vLLM, llama.cpp, LM Studio, gateways), with their liberties.
+// Package openai is the Chat Completions API as a [provider.Model]: OpenAI's
+// own, and the many servers that speak its dialect (Ollama, vLLM, llama.cpp, LM
+// Studio, gateways), with their liberties.
 //
-// As in package anthropic, the SDK is the transport; bodies and answers are
-// handled here, because servers differ in ways that the SDK's types do not take:
-// arguments that are an object, calls without an index, no usage, no [DONE].
+// Bodies and answers are handled here, because servers differ in ways that the
+// official SDK's types do not take: arguments that are an object, calls without
+// an index, no usage, no [DONE]. What would be left of the SDK is one POST, and
+// for that its start-up costs every run of the program 1.2 ms, more than all of
+// ours. So it is linked into the tests only, which hold bodies to its types.
 package openai
 
 import (
@@ -12,11 +14,8 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
@@ -31,7 +30,7 @@ type Options struct {
 	APIKey  string // sent as a bearer token; "" sends none, for local servers
 
 	HTTPClient *http.Client // nil: one that honours the proxy variables; redirects are not followed unless it says so
-	UserAgent  string       // "" leaves the SDK's
+	UserAgent  string       // "" leaves Go's
 
 	Retry    provider.RetryPolicy
 	Idle     time.Duration // longest gap within an answer; 0 is provider.DefaultIdle
@@ -56,11 +55,9 @@ func New(o Options) (*Model, error) {
 		return nil, err
 	}
 	key := wire.Secret(o.APIKey)
-	// Not NewClient, which reads a dozen variables of the environment.
-	client := &sdk.Client{Options: clientOptions(o, base, key)}
 	return &Model{
 		endpoint: wire.Endpoint{
-			Send:    sender(client),
+			Send:    sender(o, base, key),
 			Host:    host,
 			Secrets: []string{key},
 			Limits:  wire.Limits{Idle: o.Idle, Patience: o.Patience}.WithDefaults(),
@@ -72,27 +69,24 @@ func New(o Options) (*Model, error) {
 	}, nil
 }
 
-func clientOptions(o Options, base, key string) []option.RequestOption {
-	options := []option.RequestOption{
-		option.WithBaseURL(base),
-		option.WithHTTPClient(wire.Client(o.HTTPClient)),
-		option.WithMaxRetries(0), // provider.Retrier retries, visibly
-		option.WithHeader("Accept", "text/event-stream"),
-	}
-	if key != "" {
-		options = append(options, option.WithAPIKey(key))
-	}
-	if o.UserAgent != "" {
-		options = append(options, option.WithHeader("User-Agent", o.UserAgent))
-	}
-	return slices.Clip(options)
-}
-
 // sender sends a body that is already encoded.
-func sender(client *sdk.Client) func(context.Context, io.Reader, wire.Middleware) (*http.Response, error) {
-	return func(ctx context.Context, body io.Reader, m wire.Middleware) (resp *http.Response, err error) {
-		err = client.Execute(ctx, http.MethodPost, "chat/completions", body, &resp, option.WithMiddleware(m))
-		return resp, err
+func sender(o Options, base, key string) func(context.Context, io.Reader, wire.Middleware) (*http.Response, error) {
+	client := wire.Client(o.HTTPClient)
+	url := strings.TrimSuffix(base, "/") + "/chat/completions"
+	return func(ctx context.Context, body io.Reader, m wire.Middleware) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "text/event-stream")
+		if key != "" {
+			req.Header.Set("Authorization", "Bearer "+key)
+		}
+		if o.UserAgent != "" {
+			req.Header.Set("User-Agent", o.UserAgent)
+		}
+		return m(req, client.Do)
 	}
 }
 

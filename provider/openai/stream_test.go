@@ -254,7 +254,9 @@ func TestOddStreams(t *testing.T) {
 		stream io.Reader
 		check  func(transcript.Message) bool
 	}{
-		{"nothing at all", chunks(`{"finish_reason":"stop"}`), func(m transcript.Message) bool { return len(m.Content) == 0 && m.StopReason == "end_turn" && m.ID != "" }},
+		{"nothing at all", chunks(`{"finish_reason":"stop"}`), func(m transcript.Message) bool {
+			return len(m.Content) == 0 && m.StopReason == "end_turn" && m.ID != ""
+		}},
 		{"calls under stop, one id", chunks(many...), func(m transcript.Message) bool {
 			ids := map[string]bool{}
 			for i, b := range m.Content {
@@ -305,11 +307,11 @@ func TestOddStreams(t *testing.T) {
 
 func TestErrorsInTheStream(t *testing.T) {
 	for data, want := range map[string]provider.Class{
-		`{"error":{"message":"rate limited","code":429}}`:            provider.RateLimit,
-		`{"error":{"message":"oops","type":"server_error"}}`:         provider.Server,
-		`{"error":"out of memory"}`:                                  provider.Server,
-		`{"choices":[{"delta":{"tool_calls":"no"}}]}`:                provider.Malformed,
-		`{"choices":`:                                                provider.Malformed,
+		`{"error":{"message":"rate limited","code":429}}`:    provider.RateLimit,
+		`{"error":{"message":"oops","type":"server_error"}}`: provider.Server,
+		`{"error":"out of memory"}`:                          provider.Server,
+		`{"choices":[{"delta":{"tool_calls":"no"}}]}`:        provider.Malformed,
+		`{"choices":`: provider.Malformed,
 		`{"error":{"code":"context_length_exceeded","message":"x"}}`: provider.TooLong,
 	} {
 		server := start(t, always(fakeapi.Reply{Events: [][]byte{[]byte("data: " + data + "\n\n")}}))

@@ -2,10 +2,10 @@ package scripted
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/lazy"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -160,16 +160,16 @@ func (c *Conversation) point(p Point) (int, bool) {
 // list, somebody assigns it, or it takes one itself (facts: claude-code §3.5,
 // §9).
 var (
-	handedOut = regexp.MustCompile(`Start with task #(\d+):\s*((?s:.*?))\s*(?:</teammate-message>|\z)`)
-	assigned  = regexp.MustCompile(`\{"type":"task_assignment".*\}`)
+	handedOut = lazy.Regexp(`Start with task #(\d+):\s*((?s:.*?))\s*(?:</teammate-message>|\z)`)
+	assigned  = lazy.Regexp(`\{"type":"task_assignment".*\}`)
 )
 
 func (c *Conversation) input(in Input) {
 	c.Inputs = append(c.Inputs, in)
-	for _, m := range handedOut.FindAllStringSubmatch(in.Text, -1) {
+	for _, m := range handedOut().FindAllStringSubmatch(in.Text, -1) {
 		c.begin(m[1], "#"+m[1]+": "+m[2], in.at)
 	}
-	for _, m := range assigned.FindAllString(in.Text, -1) {
+	for _, m := range assigned().FindAllString(in.Text, -1) {
 		var a struct{ TaskID, Subject, Description, AssignedBy string }
 		// Taking a task oneself sends an assignment too: it comes late, and tells nothing.
 		if json.Unmarshal([]byte(m), &a) == nil && a.TaskID != "" && a.AssignedBy != c.Agent.Name {
@@ -180,19 +180,19 @@ func (c *Conversation) input(in Input) {
 
 // Subjects as TaskList and TaskGet tell them (facts: claude-code §3.2).
 var (
-	listed = regexp.MustCompile(`(?m)^#(\d+) \[\w+\] (.*)$`)
-	got    = regexp.MustCompile(`(?s)^Task #(\d+): (.*)`)
+	listed = lazy.Regexp(`(?m)^#(\d+) \[\w+\] (.*)$`)
+	got    = lazy.Regexp(`(?s)^Task #(\d+): (.*)`)
 )
 
 func (c *Conversation) result(made Made) {
 	c.Made = append(c.Made, made)
 	switch made.Tool {
 	case "TaskList":
-		for _, m := range listed.FindAllStringSubmatch(made.Result, -1) {
+		for _, m := range listed().FindAllStringSubmatch(made.Result, -1) {
 			c.names[m[1]] = m[2]
 		}
 	case "TaskGet":
-		if m := got.FindStringSubmatch(made.Result); m != nil {
+		if m := got().FindStringSubmatch(made.Result); m != nil {
 			c.names[m[1]] = m[2]
 		}
 	case "TaskUpdate":

@@ -267,7 +267,7 @@ func newPattern(expr string, whole bool, known names) (pattern, error) {
 	if err := known.check(expr); err != nil {
 		return pattern{}, err
 	}
-	re, err := compileExpr(placeholder.ReplaceAllString(expr, "x"), whole)
+	re, err := compileExpr(placeholder().ReplaceAllString(expr, "x"), whole)
 	if err != nil {
 		return pattern{}, err
 	}
@@ -277,7 +277,7 @@ func newPattern(expr string, whole bool, known names) (pattern, error) {
 		}
 	}
 	p := pattern{text: expr, whole: whole}
-	if !placeholder.MatchString(expr) {
+	if !placeholder().MatchString(expr) {
 		p.fixed = re
 	}
 	return p, nil

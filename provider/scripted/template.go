@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/lazy"
 )
 
 // variables are the values of ${name} while a rule is tried.
@@ -17,7 +17,7 @@ type variables map[string]string
 
 // placeholder is ${name}; written $${name} it stands for itself, which shell code
 // in a reply needs.
-var placeholder = regexp.MustCompile(`\$?\$\{(\w+)\}`)
+var placeholder = lazy.Regexp(`\$?\$\{(\w+)\}`)
 
 // nameIn returns the name in a match of placeholder, "" when it was escaped.
 func nameIn(match string) string {
@@ -48,7 +48,7 @@ func start(vars map[string]string, c *Conversation) variables {
 // them. A name without a value is an error.
 func (v variables) expand(text string, quote func(string) string) (string, error) {
 	var missing []string
-	out := placeholder.ReplaceAllStringFunc(text, func(m string) string {
+	out := placeholder().ReplaceAllStringFunc(text, func(m string) string {
 		name := nameIn(m)
 		if name == "" {
 			return m[1:]
@@ -104,7 +104,7 @@ type names map[string]bool
 
 // check reports the first placeholder of text that nothing can give a value.
 func (n names) check(text string) error {
-	for _, m := range placeholder.FindAllString(text, -1) {
+	for _, m := range placeholder().FindAllString(text, -1) {
 		if name := nameIn(m); name != "" && !n[name] {
 			return fmt.Errorf("%s is set by nothing before it", m)
 		}

@@ -218,6 +218,11 @@ func splitGlobs(text string) []string {
 	})
 }
 
+// maxFound is how many bytes of lines are taken; after that a search is ended.
+const maxFound = 8 << 20
+
+var errEnough = errors.New("enough was found")
+
 // search uses ripgrep when it is installed, else our own engine. Both give the
 // same, but: our own reads no more than maxSearched of a file, its regular
 // expressions know \w, \d, \s and \b for ASCII only and repeat at most 1000

@@ -3,6 +3,7 @@ package builtin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // maxSearched is how much of a file our own engine reads.
@@ -36,11 +38,12 @@ func searchByWalking(ctx context.Context, q query) (hits, error) {
 		return hits{}, err
 	}
 	files, err := m.all(ctx, newWalker(q.dir, q.globs, true), kinds)
-	if err != nil {
+	enough := errors.Is(err, errEnough)
+	if err != nil && !enough {
 		return hits{}, err
 	}
 	slices.SortFunc(files, func(a, b fileHits) int { return strings.Compare(a.rel, b.rel) })
-	return hits{files: files}, nil
+	return hits{files: files, cut: enough}, nil
 }
 
 // kindPatterns are the names of the files of a kind; none for all files.
@@ -61,11 +64,13 @@ func kindPatterns(kind string) ([]pattern, error) {
 	return patterns, nil
 }
 
-// all searches the files of the walk, several at a time.
+// all searches the files of the walk, several at a time. With errEnough it
+// returns what was found until then.
 func (m *matcher) all(ctx context.Context, w *walker, kinds []pattern) ([]fileHits, error) {
 	paths := make(chan string)
 	var mu sync.Mutex
 	var found []fileHits
+	var size atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
@@ -77,12 +82,16 @@ func (m *matcher) all(ctx context.Context, w *walker, kinds []pattern) ([]fileHi
 				mu.Lock()
 				found = append(found, f)
 				mu.Unlock()
+				size.Add(int64(f.size()))
 			}
 		})
 	}
 	err := w.walk(ctx, func(rel string, entry fs.DirEntry) error {
 		if !entry.Type().IsRegular() || kinds != nil && judge(kinds, rel, false) == silent {
 			return nil
+		}
+		if size.Load() > maxFound {
+			return errEnough
 		}
 		select {
 		case paths <- rel:
@@ -94,6 +103,15 @@ func (m *matcher) all(ctx context.Context, w *walker, kinds []pattern) ([]fileHi
 	close(paths)
 	workers.Wait()
 	return found, err
+}
+
+// size is about how many bytes the file's part of a result has.
+func (f fileHits) size() int {
+	n := len(f.rel)
+	for _, l := range f.lines {
+		n += len(f.rel) + len(l.text) + len(":1234:")
+	}
+	return n
 }
 
 // matcher searches single files. It is safe for use by many goroutines.

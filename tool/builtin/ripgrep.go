@@ -11,15 +11,12 @@ import (
 	"github.com/cadre-dev/cadre/internal/proc"
 )
 
-// maxRipgrep is how much output of ripgrep is taken; after that it is stopped.
-const maxRipgrep = 32 << 20
-
 // searchWithRipgrep runs rg in the folder to search, with flags that make its
 // answers depend on nothing but the files and their .gitignore.
 func searchWithRipgrep(ctx context.Context, rg string, q query) (hits, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out := &limitedBuffer{most: maxRipgrep, full: func() { stop(errEnough) }}
+	out := &limitedBuffer{most: maxFound, full: func() { stop(errEnough) }}
 	problems := &limitedBuffer{most: 4 << 10}
 	exit, err := proc.Run(ctx, proc.Command{
 		Path: rg, Args: append([]string{"rg"}, ripgrepFlags(q)...), Dir: q.dir, Stdout: out, Stderr: problems,
@@ -36,8 +33,6 @@ func searchWithRipgrep(ctx context.Context, rg string, q query) (hits, error) {
 	}
 	return hits{files: parseRipgrep(out.data, q.mode), cut: enough}, nil
 }
-
-var errEnough = errors.New("enough was found")
 
 // ripgrepFlags is the command line. The pattern comes after "--", so that it
 // can never be taken for a flag; the file after "./" for the same reason.

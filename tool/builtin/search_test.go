@@ -321,18 +321,22 @@ func TestOwnEngineRefuses(t *testing.T) {
 	}
 }
 
-func TestRipgrepStopsWhenItFindsTooMuch(t *testing.T) {
-	rg := ripgrep()
-	if rg == "" {
-		t.Skip("no ripgrep here")
-	}
+func TestSearchEndsWhenThereIsTooMuch(t *testing.T) {
 	d := newDesk(t)
-	for i := range 10 {
-		d.put(fmt.Sprint("f", i), strings.Repeat("needle\n", 1<<20))
+	for i := range 40 {
+		d.put(fmt.Sprint("f", i), strings.Repeat("needle\n", 1<<16))
 	}
-	found, err := searchWithRipgrep(t.Context(), rg, query{pattern: "needle", dir: d.dir, mode: modeContent})
-	if err != nil || !found.cut || len(found.files) == 0 {
-		t.Errorf("%v, cut: %v, %d files", err, found.cut, len(found.files))
+	q := query{pattern: "needle", dir: d.dir, mode: modeContent}
+	if found, err := searchByWalking(t.Context(), q); err != nil || !found.cut || len(found.files) == 0 {
+		t.Errorf("ours: %v, cut: %v, %d files", err, found.cut, len(found.files))
+	}
+	if rg := ripgrep(); rg != "" {
+		if found, err := searchWithRipgrep(t.Context(), rg, q); err != nil || !found.cut || len(found.files) == 0 {
+			t.Errorf("ripgrep: %v, cut: %v, %d files", err, found.cut, len(found.files))
+		}
+	}
+	if got := d.ok("Grep", args{"pattern": "needle", "output_mode": "content"}); !strings.HasSuffix(got, "[The search was ended early: there is far too much to find. Narrow it down.]") {
+		t.Errorf("ends with %q", got[len(got)-200:])
 	}
 }
 

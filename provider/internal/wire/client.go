@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/cadre-dev/cadre/provider"
 )
@@ -28,8 +29,9 @@ func Client(client *http.Client) *http.Client {
 	return own
 }
 
-// transport keeps more idle connections than the default: the agents of a team
-// talk to one host.
+// transport keeps more idle connections than the default, since the agents of a
+// team talk to one host, and asks a silent HTTP/2 connection whether it is still
+// there: a retry would be sent on the same dead one otherwise.
 func transport() http.RoundTripper {
 	shared, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -37,6 +39,7 @@ func transport() http.RoundTripper {
 	}
 	t := shared.Clone()
 	t.MaxIdleConnsPerHost = 32
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	return t
 }
 
@@ -49,8 +52,9 @@ func BaseURL(base, fallback string) (checked, host string, err error) {
 	}
 	u, err := url.Parse(checked)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		shown := checked[strings.LastIndex(checked, "@")+1:] // no password
 		return "", "", &provider.Error{Class: provider.Network, Final: true,
-			Message: fmt.Sprintf("base URL %q is no http:// or https:// URL", checked)}
+			Message: fmt.Sprintf("base URL %q is no http:// or https:// URL", shown)}
 	}
 	return checked, u.Host, nil
 }

@@ -11,7 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,7 +132,7 @@ func scalar(raw json.RawMessage) string {
 // classOf sorts a refusal by its status, and where that says little by what the
 // server wrote. status 0 is an error inside a stream.
 func classOf(status int, said saidError) provider.Class {
-	if c, ok := classOfKind(said); ok && (status == 0 || status == http.StatusOK || c == provider.Billing || c == provider.TooLong) {
+	if c, ok := classOfKind(said); ok && (status < 400 || c == provider.Billing || c == provider.TooLong) {
 		return c
 	}
 	switch {
@@ -176,9 +176,19 @@ var kinds = map[string]provider.Class{
 	"context_length_exceeded": provider.TooLong,
 }
 
-// tooLong is how servers word that a prompt does not fit: Anthropic, OpenAI and
-// vLLM, llama.cpp, LM Studio.
-var tooLong = regexp.MustCompile(`(?i)prompt is too long|exceeds? (the )?(model'?s )?(available )?(maximum )?context|maximum context length|context length exceeded|context_length_exceeded|exceed_context_size|context the overflows`)
+// tooLong is how servers word that a prompt does not fit, in small letters:
+// Anthropic, OpenAI and vLLM, llama.cpp, LM Studio.
+var tooLong = []string{
+	"prompt is too long", "exceed context limit",
+	"maximum context", "context length exceeded", "exceeds the model's context", "exceeds the context",
+	"exceed_context_size", "exceeds the available context",
+	"context the overflows",
+}
+
+func saysTooLong(said saidError) bool {
+	text := strings.ToLower(said.Type + " " + said.Message)
+	return slices.ContainsFunc(tooLong, func(words string) bool { return strings.Contains(text, words) })
+}
 
 func classOfKind(said saidError) (provider.Class, bool) {
 	for _, k := range []string{said.Code, said.Type} {
@@ -186,7 +196,7 @@ func classOfKind(said saidError) (provider.Class, bool) {
 			return c, true
 		}
 	}
-	if tooLong.MatchString(said.Message) || tooLong.MatchString(said.Type) {
+	if saysTooLong(said) {
 		return provider.TooLong, true
 	}
 	if strings.Contains(said.Message, "credit balance is too low") { // Anthropic, under status 400
@@ -207,14 +217,15 @@ func isHTML(h http.Header, body []byte) bool {
 	return mediaType == "text/html" || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }
 
-var title = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-
 // page names a web page that came in place of an answer.
 func page(body []byte) string {
-	if m := title.FindSubmatch(body); m != nil {
-		return fmt.Sprintf("a web page came back: %q", clean(html.UnescapeString(string(m[1]))))
+	_, rest, found := strings.Cut(string(body), "<title")
+	_, rest, _ = strings.Cut(rest, ">")
+	title, _, ended := strings.Cut(rest, "</title")
+	if !found || !ended {
+		return "a web page came back"
 	}
-	return "a web page came back"
+	return fmt.Sprintf("a web page came back: %q", clean(html.UnescapeString(title)))
 }
 
 // redirected names where a redirect points. It is not followed: keys belong to

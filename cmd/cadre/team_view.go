@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// teamView is a team as the verbs show it.
+type teamView struct {
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	Root        layout.Root  `json:"root"`
+	Created     time.Time    `json:"createdAt,omitzero"`
+	LeadSession string       `json:"leadSessionId,omitempty"`
+	Open        bool         `json:"open"` // a process has the lead's session open
+	Members     []memberView `json:"members"`
+	Tasks       taskCounts   `json:"tasks"`
+	Error       string       `json:"error,omitempty"`
+
+	config team.Config
+}
+
+type memberView struct {
+	Name    string `json:"name"`
+	Type    string `json:"agentType"`
+	Model   string `json:"model"`
+	Color   string `json:"color,omitempty"`
+	Backend string `json:"backend,omitempty"`
+	Lead    bool   `json:"lead"`
+	Active  *bool  `json:"isActive,omitempty"`
+	Unread  int    `json:"unread"`
+	Error   string `json:"error,omitempty"`
+}
+
+type taskCounts struct {
+	Pending    int `json:"pending"`
+	InProgress int `json:"inProgress"`
+	Completed  int `json:"completed"`
+}
+
+func (c taskCounts) String() string {
+	return fmt.Sprintf("%d/%d done", c.Completed, c.Pending+c.InProgress+c.Completed)
+}
+
+func countTasks(tasks []task.Task) taskCounts {
+	var c taskCounts
+	for _, t := range tasks {
+		switch {
+		case t.Internal():
+		case t.Status == task.Completed:
+			c.Completed++
+		case t.Status == task.InProgress:
+			c.InProgress++
+		default:
+			c.Pending++
+		}
+	}
+	return c
+}
+
+// teams views every team of a place. One that cannot be read is among them,
+// with the reason.
+func (p place) teams(ctx context.Context) ([]teamView, error) {
+	names, err := folders(p.root.TeamsDir())
+	if err != nil {
+		return nil, err
+	}
+	views := []teamView{}
+	for _, name := range names {
+		config, err := p.Teams().Load(ctx, name)
+		switch {
+		case errors.Is(err, team.ErrNotFound): // a folder with mail only
+		case err != nil:
+			views = append(views, teamView{Name: name, Root: p.root, Members: []memberView{}, Error: err.Error()})
+		default:
+			views = append(views, p.viewTeam(ctx, config))
+		}
+	}
+	return views, nil
+}
+
+func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
+	v := teamView{
+		Name: c.Name, Description: c.Description, Root: p.root, LeadSession: c.LeadSessionID,
+		Members: []memberView{}, config: c,
+	}
+	if c.CreatedAt > 0 {
+		v.Created = time.UnixMilli(c.CreatedAt)
+	}
+	var errs []error
+	for _, m := range c.Members {
+		v.Members = append(v.Members, p.viewMember(ctx, c, m))
+	}
+	tasks, err := p.Tasks().List(ctx, c.Name)
+	errs = append(errs, err)
+	v.Tasks = countTasks(tasks)
+	v.Open, err = p.isOpen(ctx, c.LeadSessionID)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		v.Error = err.Error()
+	}
+	return v
+}
+
+func (p place) viewMember(ctx context.Context, c team.Config, m team.Member) memberView {
+	v := memberView{
+		Name: m.Name, Type: m.AgentType, Model: m.Model, Color: m.Color, Backend: m.BackendType,
+		Lead: m.AgentID == c.LeadAgentID, Active: m.IsActive,
+	}
+	unread, err := p.Mail().Unread(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
+	if err != nil {
+		v.Error = err.Error()
+	}
+	v.Unread = len(unread)
+	return v
+}
+
+// isOpen reports whether a process has a session open.
+func (p place) isOpen(ctx context.Context, session string) (bool, error) {
+	if session == "" || p.foreign {
+		return false, nil
+	}
+	info, err := p.findSession(ctx, session)
+	if err != nil {
+		return false, nil //nolint:nilerr // a team may outlive its lead's session
+	}
+	h, err := p.holder(info.Ref)
+	return h != nil, err
+}

@@ -1,0 +1,145 @@
+package filestore_test
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/cadre-dev/cadre/filestore"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/task"
+)
+
+var modelOptions = []cmp.Option{
+	cmpopts.EquateEmpty(),
+	cmp.Transformer("object", func(o jsonx.Object) string { return string(jsonx.MustMarshal(o)) }),
+}
+
+// tempRoot is a state root for one run of a property.
+func tempRoot(t *rapid.T) layout.Root {
+	dir, err := os.MkdirTemp("", "cadre-model-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return layout.Root(dir)
+}
+
+// Two processes working on one list do what one in memory does.
+func TestTasksLikeInMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		root := tempRoot(t)
+		stores := []task.Store{filestore.New(root).Tasks(), filestore.New(root).Tasks()}
+		model := memstore.New().Tasks()
+		id := rapid.Map(rapid.IntRange(1, 6), strconv.Itoa)
+		owner := rapid.SampledFrom([]string{"", "w1", "w2"})
+		status := rapid.SampledFrom([]task.Status{task.Pending, task.InProgress, task.Completed, task.Deleted})
+		ctx := t.Context()
+		t.Repeat(map[string]func(*rapid.T){
+			"create": func(t *rapid.T) {
+				one := task.Task{Subject: "s", BlockedBy: rapid.SliceOfN(id, 0, 2).Draw(t, "blockedBy"), Owner: owner.Draw(t, "owner")}
+				got, err := rapid.SampledFrom(stores).Draw(t, "store").Create(ctx, "l", one)
+				want, wantErr := model.Create(ctx, "l", one)
+				compare(t, got, want, err, wantErr)
+			},
+			"update": func(t *rapid.T) {
+				which := id.Draw(t, "id")
+				change := task.Change{Owner: ptr(owner.Draw(t, "owner")), AddBlocks: rapid.SliceOfN(id, 0, 2).Draw(t, "blocks"),
+					AddBlockedBy: rapid.SliceOfN(id, 0, 2).Draw(t, "blockedBy")}
+				if rapid.Bool().Draw(t, "with status") {
+					change.Status = ptr(status.Draw(t, "status"))
+				}
+				got, err := rapid.SampledFrom(stores).Draw(t, "store").Update(ctx, "l", which, change)
+				want, wantErr := model.Update(ctx, "l", which, change)
+				compare(t, got, want, err, wantErr)
+			},
+			"claim": func(t *rapid.T) {
+				got, ok, err := rapid.SampledFrom(stores).Draw(t, "store").Claim(ctx, "l", "w3")
+				want, wantOK, wantErr := model.Claim(ctx, "l", "w3")
+				compare(t, got, want, err, wantErr)
+				compare(t, ok, wantOK, nil, nil)
+			},
+			"release": func(t *rapid.T) {
+				who := owner.Draw(t, "owner")
+				got, err := rapid.SampledFrom(stores).Draw(t, "store").Release(ctx, "l", who)
+				want, wantErr := model.Release(ctx, "l", who)
+				compare(t, got, want, err, wantErr)
+			},
+			"reset": func(t *rapid.T) {
+				err := rapid.SampledFrom(stores).Draw(t, "store").Reset(ctx, "l")
+				compare(t, 0, 0, err, model.Reset(ctx, "l"))
+			},
+			"": func(t *rapid.T) {
+				want, wantErr := model.List(ctx, "l")
+				for _, s := range stores {
+					got, err := s.List(ctx, "l")
+					compare(t, got, want, err, wantErr)
+				}
+			},
+		})
+	})
+}
+
+func compare[T any](t *rapid.T, got, want T, err, wantErr error) {
+	for _, kind := range []error{task.ErrNotFound, task.ErrCycle} {
+		if errors.Is(err, kind) != errors.Is(wantErr, kind) {
+			t.Fatalf("error %v, in memory %v", err, wantErr)
+		}
+	}
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("error %v, in memory %v", err, wantErr)
+	}
+	if diff := cmp.Diff(want, got, modelOptions...); diff != "" {
+		t.Fatalf("(-memory +files)\n%s", diff)
+	}
+}
+
+// Two processes working on one inbox do what one in memory does.
+func TestMailLikeInMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		root := tempRoot(t)
+		stores := []mailbox.Store{filestore.New(root).Mail(), filestore.New(root).Mail()}
+		model := memstore.New().Mail()
+		text := rapid.OneOf(rapid.SampledFrom([]string{"", "x", "\n]", "\n  }\n]", `",\n"`}), rapid.StringN(0, 300, -1))
+		ctx := t.Context()
+		t.Repeat(map[string]func(*rapid.T){
+			"post": func(t *rapid.T) {
+				m := mailbox.Message{From: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "from"), Text: text.Draw(t, "text"),
+					Summary: text.Draw(t, "summary"), Timestamp: "2026-11-21T03:18:57.981Z"}
+				err := rapid.SampledFrom(stores).Draw(t, "store").Post(ctx, faultBox, m)
+				compare(t, 0, 0, err, model.Post(ctx, faultBox, m))
+			},
+			"mark": func(t *rapid.T) {
+				unread, err := model.Unread(ctx, faultBox)
+				if err != nil || len(unread) == 0 {
+					return
+				}
+				ids := []mailbox.ID{"unknown"}
+				for _, m := range unread {
+					if rapid.Bool().Draw(t, "mark") {
+						ids = append(ids, m.ID)
+					}
+				}
+				err = rapid.SampledFrom(stores).Draw(t, "store").MarkRead(ctx, faultBox, ids)
+				compare(t, 0, 0, err, model.MarkRead(ctx, faultBox, ids))
+			},
+			"": func(t *rapid.T) {
+				s := rapid.SampledFrom(stores).Draw(t, "reader")
+				got, err := s.Unread(ctx, faultBox)
+				want, wantErr := model.Unread(ctx, faultBox)
+				compare(t, got, want, err, wantErr)
+				got, err = s.All(ctx, faultBox)
+				want, wantErr = model.All(ctx, faultBox)
+				compare(t, got, want, err, wantErr)
+			},
+		})
+	})
+}
