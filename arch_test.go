@@ -85,7 +85,6 @@ const (
 // the commit why own code would be worse.
 var modules = map[string][]string{
 	"github.com/anthropics/anthropic-sdk-go": {"provider/anthropic"},
-	"github.com/openai/openai-go/v3":         {"provider/openai"},
 	"github.com/spf13/cobra":                 {"cmd"},
 	"github.com/tailscale/hujson":            {"config", "provider/scripted"},
 	"github.com/bmatcuk/doublestar/v4":       {"tool/builtin", "permission"},
@@ -95,6 +94,7 @@ var modules = map[string][]string{
 	"mvdan.cc/sh/v3":                         {"permission"},
 	"golang.org/x/sys":                       {"internal", "cmd"},
 	"golang.org/x/term":                      {"cmd", "tui"},
+	"github.com/openai/openai-go/v3":         {}, // what our wire format is held to
 	"github.com/creack/pty":                  {},
 	"github.com/google/go-cmp":               {},
 	"github.com/rogpeppe/go-internal":        {},

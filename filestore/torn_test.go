@@ -59,12 +59,12 @@ func torn(t *testing.T, what string, err error, path string) {
 	}
 }
 
-// cuts are places to tear a text: a few, or with testAll every one.
+// cuts are places to tear a text: a few, or with testAll many.
 func cuts(text string) []int {
 	var at []int
-	step := max(1, len(text)/12)
+	step := max(1, len(text)/6)
 	if testAll {
-		step = 1
+		step = max(1, len(text)/60)
 	}
 	for i := 1; i < len(text); i += step {
 		at = append(at, i)

@@ -16,7 +16,7 @@ import (
 func TestAnyOrder(t *testing.T) {
 	seeds := 12
 	if os.Getenv("CADRE_TEST_ALL") != "" {
-		seeds = 400
+		seeds = 100
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
