@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -231,7 +230,7 @@ func ToolsFor(set *tool.Set) []provider.Tool {
 	tools := make([]provider.Tool, 0, len(set.All()))
 	for _, t := range set.All() {
 		spec := t.Spec()
-		tools = append(tools, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: json.RawMessage(spec.Schema.JSON())})
+		tools = append(tools, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema.JSON()})
 	}
 	return tools
 }

@@ -147,11 +147,15 @@ func insert(tree *hujson.Value, pointer string, value any) error {
 	if added == nil {
 		return nil
 	}
+	// A comment behind the former last value stays behind it, and ends before the
+	// new one.
+	comment := bytes.TrimRight(*added, " \t\r\n")
 	if before == "" {
 		before = " "
+		if len(comment) > 0 {
+			before = "\n"
+		}
 	}
-	// A comment behind the former last value stays behind it.
-	comment := bytes.TrimRight(*added, " \t\r\n")
 	*added = append(comment[:len(comment):len(comment)], before...)
 	return nil
 }

@@ -121,6 +121,7 @@ func TestAddRuleRefuses(t *testing.T) {
 func FuzzWithRule(f *testing.F) {
 	f.Add("{}", "Read")
 	f.Add("{\"permissions\": {\"allow\": [ // x\n \"a\", /* y */\n]}}", "Bash(\"\\\")")
+	f.Add("{\"\":{}//\n}", "Read")
 	f.Add("// a\n{ /* b */ \"x\": 1, }", "")
 	f.Fuzz(func(t *testing.T, text, rule string) {
 		changed, err := withRule([]byte(text), "allow", rule)

@@ -2,7 +2,6 @@ package filestore
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -47,7 +46,7 @@ func extraOf(doc *jsonx.Object, known []string) jsonx.Object {
 	var extra jsonx.Object
 	for _, key := range doc.Keys() {
 		if !slices.Contains(known, key) {
-			extra.Set(key, json.RawMessage(doc.Raw(key)))
+			extra.Set(key, doc.Raw(key))
 		}
 	}
 	return extra

@@ -76,7 +76,7 @@ func entries(content []byte) []span {
 	var spans []span
 	for at := len("[\n"); at < len(content)-1; {
 		start := at + len(entryIndent)
-		end := start
+		var end int
 		line := bytes.IndexByte(content[at:], '\n') + at
 		if opens := content[line-1]; line == start+1 && (opens == '{' || opens == '[') {
 			// A canonical value ends at the first line with its indentation.

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +139,7 @@ func (m *mail) read(ctx context.Context, path string) (version, error) {
 		v.inbox = newInbox(v.entries, v.content)
 	}
 	v.inbox.key = key
-	v.inbox.canonical = key.Size() == int64(len(v.content)) && string(raw) == string(v.content)
+	v.inbox.canonical = key.Size() == int64(len(v.content)) && bytes.Equal(raw, v.content)
 	return v, nil
 }
 

@@ -22,7 +22,7 @@ import (
 // what it wrote already is taken back.
 type taskTx struct {
 	*tasks
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // a transaction lives within one call of change, whose ctx this is
 	folder string
 	lock   *dirlock.Lock
 	files  listing                  // its own copy

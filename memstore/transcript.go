@@ -117,26 +117,6 @@ func (ts *transcripts) Remove(_ context.Context, ref transcript.Ref) error {
 	return nil
 }
 
-// Fork copies the transcript of from, as it is now, to a new session.
-func (s *Store) Fork(_ context.Context, from, to transcript.Ref) error {
-	ts := &s.transcripts
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	source := ts.kept[from]
-	if source == nil || source.entries == nil {
-		return fmt.Errorf("fork session %s to %s: %w", from, to, transcript.ErrNotFound)
-	}
-	if ts.kept[to] != nil {
-		return fmt.Errorf("fork session %s to %s: %w", from, to, os.ErrExist)
-	}
-	entries := slices.Clone(source.entries)
-	for i := range entries {
-		entries[i].SessionID = to.Session
-	}
-	ts.kept[to] = &session{entries: entries, size: source.size, updated: time.Now()}
-	return nil
-}
-
 // log is a transcript held open.
 type log struct {
 	store   *transcripts

@@ -58,7 +58,7 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				e := usagef("unknown command %q for %s", args[0], cmd.CommandPath()).(*exit)
+				e := usagef("unknown command %q for %s", args[0], cmd.CommandPath())
 				e.hint = cmd.CommandPath() + " --help lists them."
 				return e
 			}

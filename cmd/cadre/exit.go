@@ -50,7 +50,7 @@ func exitWith(code int) error {
 }
 
 // usagef is a command line that cannot be run.
-func usagef(format string, args ...any) error {
+func usagef(format string, args ...any) *exit {
 	return &exit{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 

@@ -84,7 +84,7 @@ func (o *options) refused(err error, started time.Time) error {
 	}
 	told := err
 	if errors.Is(err, transcript.ErrNotFound) && o.resume != "" {
-		told = fmt.Errorf("No conversation found with session ID: %s", o.resume) //nolint:staticcheck,revive // the text that SDKs know
+		told = fmt.Errorf("No conversation found with session ID: %s", o.resume) //nolint:staticcheck // the text that SDKs know
 	}
 	result := control.NewAccount().Result(control.End{SessionID: o.sessionID, Took: time.Since(started), Err: told})
 	if err := writeResult(result); err != nil {

@@ -116,7 +116,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		dashes = "-"
 	}
-	e := usagef("unknown option '%s%s'", dashes, name).(*exit)
+	e := usagef("unknown option '%s%s'", dashes, name)
 	e.hint = "cadre --help lists the options."
 	if near := nearFlag(cmd, name); near != "" && dashes == "--" {
 		e.hint = "(Did you mean --" + near + "?)"

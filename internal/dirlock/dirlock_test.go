@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +37,10 @@ func TestMain(m *testing.M) {
 		}
 		_, _ = os.Stdout.WriteString("held")
 		_ = os.Stdout.Close()
-		select {}
+		killed := make(chan os.Signal, 1)
+		signal.Notify(killed) // else the runtime sees nobody awake and ends the process
+		<-killed
+		runtime.KeepAlive(lock)
 	}
 	os.Exit(m.Run())
 }

@@ -70,7 +70,7 @@ func listen(ctx context.Context, m provider.Model, req provider.Request) heard {
 }
 
 func ask(text string) provider.Request {
-	return provider.Request{Model: "sonnet", Messages: []transcript.Message{transcript.UserText(text)}}
+	return provider.Request{Model: "claude-sonnet-4-5-20250929", Messages: []transcript.Message{transcript.UserText(text)}}
 }
 
 // failure is the *provider.Error of a stream that must have one.

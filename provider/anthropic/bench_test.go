@@ -44,7 +44,7 @@ func appendRound(messages []transcript.Message, i int) []transcript.Message {
 // workload is a request like a session's: a system prompt of 12 KB, 20 tools of
 // 1.5 KB.
 func workload(n int) provider.Request {
-	req := provider.Request{Model: "sonnet", System: []string{strings.Repeat("You are careful. ", 700)}, Messages: rounds(n)}
+	req := provider.Request{Model: "claude-sonnet-4-5-20250929", System: []string{strings.Repeat("You are careful. ", 700)}, Messages: rounds(n)}
 	schema := json.RawMessage(`{"type":"object","properties":{"file_path":{"type":"string","description":"` + strings.Repeat("d", 500) + `"}}}`)
 	for i := range 20 {
 		req.Tools = append(req.Tools, provider.Tool{Name: fmt.Sprintf("Tool%d", i), Description: strings.Repeat("Does it. ", 100), Schema: schema})

@@ -54,7 +54,7 @@ const pixel = `{"type":"image","source":{"type":"base64","media_type":"image/png
 // everything is a request with all that can be in one.
 func everything() provider.Request {
 	return provider.Request{
-		Model:    "sonnet",
+		Model:    "claude-sonnet-4-5-20250929",
 		Thinking: 2048,
 		System:   []string{"You are careful.", "", "Folder: /srv/repo"},
 		Tools: []provider.Tool{
@@ -259,7 +259,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 			if len(messages) == 0 {
 				continue
 			}
-			req := provider.Request{Model: "sonnet", Messages: messages}
+			req := provider.Request{Model: "claude-sonnet-4-5-20250929", Messages: messages}
 			want := encoded(t, offline(t), req)
 			all = append(all, sent{m.body(req), want})
 			for i, s := range all {
@@ -282,11 +282,11 @@ func TestTokenLimits(t *testing.T) {
 	}{
 		{"the model's own", "claude-opus-4-6", 0, 0, []string{`"max_tokens":128000`}},
 		{"unknown model", "my-model", 0, 0, []string{`"model":"my-model"`, `"max_tokens":8192`}},
-		{"asked", "sonnet", 1000, 0, []string{`"max_tokens":1000`}},
-		{"budget", "sonnet", 20000, 8000, []string{`"max_tokens":20000`, fmt.Sprintf(budget, 8000)}},
-		{"budget beyond max_tokens", "sonnet", 4000, 8000, []string{`"max_tokens":12096`, fmt.Sprintf(budget, 8000)}},
-		{"budget beyond the model", "sonnet", 0, 100000, []string{`"max_tokens":64000`, fmt.Sprintf(budget, 59904)}},
-		{"tiny budget", "sonnet", 0, 1, []string{fmt.Sprintf(budget, 1024)}},
+		{"asked", "claude-sonnet-4-5-20250929", 1000, 0, []string{`"max_tokens":1000`}},
+		{"budget", "claude-sonnet-4-5-20250929", 20000, 8000, []string{`"max_tokens":20000`, fmt.Sprintf(budget, 8000)}},
+		{"budget beyond max_tokens", "claude-sonnet-4-5-20250929", 4000, 8000, []string{`"max_tokens":12096`, fmt.Sprintf(budget, 8000)}},
+		{"budget beyond the model", "claude-sonnet-4-5-20250929", 0, 100000, []string{`"max_tokens":64000`, fmt.Sprintf(budget, 59904)}},
+		{"tiny budget", "claude-sonnet-4-5-20250929", 0, 1, []string{fmt.Sprintf(budget, 1024)}},
 		{"adaptive model", "claude-opus-5-5", 0, 9000, []string{`"max_tokens":128000`, adaptive}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestTokenLimits(t *testing.T) {
 // TestNoThinkingInTheMiddle: the API refuses it when the calls being answered
 // were made without.
 func TestNoThinkingInTheMiddle(t *testing.T) {
-	req := provider.Request{Model: "sonnet", Thinking: 4000, Messages: rounds(1)}
+	req := provider.Request{Model: "claude-sonnet-4-5-20250929", Thinking: 4000, Messages: rounds(1)}
 	if got := encoded(t, offline(t), req); bytes.Contains(got, []byte("budget_tokens")) {
 		t.Errorf("thinking is on: %s", got)
 	}
@@ -318,7 +318,7 @@ func TestNoThinkingInTheMiddle(t *testing.T) {
 }
 
 func TestForeignCacheMarksAreDropped(t *testing.T) {
-	req := provider.Request{Model: "sonnet", Messages: []transcript.Message{{Role: transcript.User, Content: []transcript.Block{
+	req := provider.Request{Model: "claude-sonnet-4-5-20250929", Messages: []transcript.Message{{Role: transcript.User, Content: []transcript.Block{
 		{Type: "document", Raw: json.RawMessage(`{"type": "document", "source": {}, "cache_control": {"type": "ephemeral"}}`)},
 		{Type: "broken", Raw: json.RawMessage(`not json`)},
 		transcript.TextBlock("bad \xff utf-8"),

@@ -272,7 +272,7 @@ func TestTemplates(t *testing.T) {
 func TestWrongScripts(t *testing.T) {
 	for name, tc := range map[string]struct{ script, want string }{
 		"no JSON":                 {`{"rules": [}`, "line 1"},
-		"unknown field":           {`{"rules": [{"name": "x", "when": {"heared": "a"}}]}`, `rule 1 (x)`},
+		"unknown field":           {`{"rules": [{"name": "x", "when": {"herd": "a"}}]}`, `rule 1 (x)`},
 		"unknown field in a list": {`{"rules": [{"when": {"done": [{"tol": "a"}]}}]}`, `"tol"`},
 		"unknown top field":       {`{"rule": []}`, `"rule"`},
 		"regexp":                  {`{"rules": [{}, {"name": "b", "when": {"heard": "("}}]}`, "rule 2 (b): heard"},

@@ -36,9 +36,6 @@ var scriptText []byte
 // changed can be given to [ReadScript].
 func ScriptText() []byte { return append([]byte(nil), scriptText...) }
 
-// Script is the embedded script for a project in dir.
-func Script(dir string) (scripted.Script, error) { return ReadScript(scriptText, dir) }
-
 // ReadScript parses a script for a project in dir, which the script names as
 // ${dir}.
 func ReadScript(text []byte, dir string) (scripted.Script, error) {
