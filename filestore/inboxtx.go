@@ -33,12 +33,9 @@ const (
 	mend  damage = true  // sets the file aside and goes on with what is whole
 )
 
-// change runs step under the lock of an inbox, whose folder it makes if
-// missing. A step that met a program without locks is run again.
+// change runs step under the lock of an inbox, whose folder must be there. A
+// step that met a program without locks is run again.
 func (m *mail) change(ctx context.Context, path string, damaged damage, step func(*inboxTx) error) error {
-	if err := m.makeFolders(path); err != nil {
-		return err
-	}
 	var tx *inboxTx
 	err := m.locked(ctx, path, func(lock *dirlock.Lock) (err error) {
 		// A killed writer of ours may have left the entry torn that it was

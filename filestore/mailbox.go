@@ -28,6 +28,9 @@ func (m *mail) path(at mailbox.Address) (string, error) {
 func (m *mail) Post(ctx context.Context, to mailbox.Address, msg mailbox.Message) error {
 	path, err := m.path(to)
 	if err == nil {
+		err = m.makeFolders(path)
+	}
+	if err == nil {
 		err = m.change(ctx, path, mend, func(tx *inboxTx) error { return tx.add(ctx, encodeMessage(msg)) })
 	}
 	if err != nil {
@@ -45,7 +48,7 @@ func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.I
 	if err == nil && exists && len(ids) > 0 {
 		err = m.change(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went with its team just now
 		return fmt.Errorf("mark mail of %s read: %w", at, err)
 	}
 	return nil
