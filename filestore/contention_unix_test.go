@@ -19,8 +19,6 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-var completed = task.Change{Status: ptr(task.Completed)}
-
 // postAsForeign writes as Claude Code does (facts: claude-code §8): one mkdir,
 // no retry; the file written in place. It prints what it got the lock for.
 func postAsForeign(root layout.Root, from string, n int) error {

@@ -180,8 +180,12 @@ func (b *inbox) marked(content []byte, ids []mailbox.ID) ([]byte, []entry, error
 	var out bytes.Buffer
 	var rest []entry
 	copied := 0
+	wanted := make(map[mailbox.ID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
 	for _, u := range b.unread {
-		if !slices.Contains(ids, u.message.ID) {
+		if !wanted[u.message.ID] {
 			shift := out.Len() - copied
 			rest = append(rest, entry{u.message, u.start + shift, u.end + shift})
 			continue

@@ -37,6 +37,9 @@ func (ts *transcripts) list(ctx context.Context, project string) ([]transcript.I
 	}
 	var all []transcript.Info
 	for _, f := range folders {
+		if f.Type().IsRegular() {
+			continue // nothing of ours
+		}
 		infos, err := ts.listFolder(ctx, filepath.Join(ts.root.ProjectsDir(), f.Name()), "")
 		if err != nil {
 			return nil, err
@@ -70,7 +73,8 @@ func (ts *transcripts) listFolder(ctx context.Context, folder, project string) (
 			continue // removed meanwhile
 		}
 		if err != nil {
-			return nil, err
+			ts.warn(fmt.Errorf("list session %s: %w", session, err))
+			continue
 		}
 		infos = append(infos, info)
 	}

@@ -4,14 +4,16 @@
 // same time. What other programs wrote and we do not know stays where it is.
 //
 // Every change of a shared file is made under the lock that the others honour
-// (internal/dirlock) and takes effect by one rename; a transcript grows by one
-// write per append. A process may be killed at any point.
+// (internal/dirlock) and takes effect by one rename, or when a message is added
+// to an inbox, by one write to its end. A transcript grows by one write per
+// append. A process may be killed at any point.
 package filestore
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
@@ -70,10 +72,10 @@ func New(root layout.Root, options ...Option) *Store {
 	for _, set := range options {
 		set(s)
 	}
-	s.hub = newHub(s.fsys, s.poll)
 	s.transcripts = &transcripts{s}
 	s.mail = &mail{Store: s}
 	s.tasks = &tasks{Store: s}
+	s.hub = newHub(s.fsys, s.poll, s.tasks.distrust)
 	s.teams = &teams{s}
 	return s
 }
@@ -106,7 +108,7 @@ func (s *Store) locked(ctx context.Context, target string, change func(*dirlock.
 		return err
 	}
 	if lock.Recovered() {
-		if err := fsx.SweepTemps(s.fsys, target); err != nil {
+		if err := fsx.SweepTemps(s.fsys, filepath.Dir(target), filepath.Base(target)); err != nil {
 			s.warn(fmt.Errorf("clean up after a killed writer: %w", err))
 		}
 	}

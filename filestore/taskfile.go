@@ -22,10 +22,12 @@ var errNoTask = errors.New("the file is no task")
 
 // taskFile is one version of a task file. It is not changed once made.
 type taskFile struct {
-	key  fsx.Key
-	task task.Task
-	doc  jsonx.Object
-	err  error // errNoTask, or why it cannot be read
+	id     string
+	number int // of the id, for ordering
+	key    fsx.Key
+	task   task.Task // without an ID when err is errNoTask
+	doc    jsonx.Object
+	err    error // errNoTask, or why it cannot be read
 }
 
 func decodeTask(id string, data []byte) (*taskFile, error) {
@@ -43,7 +45,7 @@ func decodeTask(id string, data []byte) (*taskFile, error) {
 	}
 	for _, field := range required {
 		if ok, err := doc.Get(field.key, field.to); !ok || err != nil {
-			return &taskFile{doc: doc, err: errNoTask}, nil
+			return &taskFile{id: id, number: task.Number(id), doc: doc, err: errNoTask}, nil
 		}
 	}
 	// Whoever holds the task may append to the edges, not into our copy.
@@ -51,7 +53,7 @@ func decodeTask(id string, data []byte) (*taskFile, error) {
 	take(&doc, &t.Extra, "activeForm", &t.ActiveForm)
 	take(&doc, &t.Extra, "owner", &t.Owner)
 	take(&doc, &t.Extra, "metadata", &t.Metadata)
-	return &taskFile{task: t, doc: doc}, nil
+	return &taskFile{id: id, number: task.Number(id), task: t, doc: doc}, nil
 }
 
 // encodeTask writes t over the file's old content (empty for a new file): known

@@ -1,15 +1,15 @@
 package filestore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/task"
@@ -21,35 +21,85 @@ const (
 	highWaterMark = ".highwatermark"
 )
 
-// listing is what is known of the task files of one list, by id. It is not
-// changed once made.
-type listing map[string]*taskFile
-
-// load returns the files of a list; only those that changed are read again. An
-// absent list has none.
-func (ts *tasks) load(ctx context.Context, folder string) (listing, error) {
+// sweep looks at every file of a list, and reads those that changed. An absent
+// list has none.
+func (ts *tasks) sweep(ctx context.Context, folder string) (*listing, error) {
+	known, suspects := ts.known(folder)
+	next := &listing{swept: time.Now()}
+	var err error
+	// The mark first: what is changed from now on is looked at again.
+	if _, next.mark, _, err = ts.changesSince(folder, changeMark{}); err != nil {
+		return nil, err
+	}
 	entries, err := ts.fsys.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	known := ts.known(folder)
-	files := make(listing, len(entries))
 	for _, e := range entries {
 		id, ok := taskID(e.Name())
 		if !ok {
 			continue
 		}
-		f, err := ts.loadFile(ctx, folder, id, known[id])
+		f, err := ts.loadFile(ctx, folder, id, known.find(id))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted since the folder was listed
 		}
 		if err != nil {
 			return nil, err
 		}
-		files[id] = f
+		next.files = append(next.files, f)
 	}
-	ts.keep(folder, files)
-	return files, nil
+	slices.SortFunc(next.files, compareFiles)
+	ts.keep(folder, known, suspects, next)
+	return next, nil
+}
+
+// follow is sweep for those who may miss for a moment what another program
+// wrote: it looks at what our processes wrote down and at what the watch found.
+// Without a watch, everything is looked at every poll interval.
+func (ts *tasks) follow(ctx context.Context, folder string) (*listing, error) {
+	known, suspects := ts.known(folder)
+	if known == nil || time.Since(known.swept) > ts.poll && !ts.hub.watchesFolder(folder) {
+		return ts.sweep(ctx, folder)
+	}
+	changed, mark, complete, err := ts.changesSince(folder, known.mark)
+	if err != nil {
+		return nil, err
+	}
+	if !complete {
+		return ts.sweep(ctx, folder)
+	}
+	for id := range suspects {
+		changed = append(changed, id)
+	}
+	if len(changed) == 0 {
+		return known, nil
+	}
+	next := *known
+	for _, id := range changed {
+		if next, err = ts.look(ctx, folder, next, id); err != nil {
+			return nil, err
+		}
+	}
+	next.mark = mark
+	ts.keep(folder, known, suspects, &next)
+	return &next, nil
+}
+
+// look returns the listing with the newest version of one file.
+func (ts *tasks) look(ctx context.Context, folder string, list listing, id string) (listing, error) {
+	if !validID(id) {
+		return list, nil
+	}
+	was := list.find(id)
+	f, err := ts.loadFile(ctx, folder, id, was)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return list.without(id), nil
+	case err != nil || f == was:
+		return list, err
+	}
+	return list.with(f), nil
 }
 
 // loadFile returns the file of one task, known if it is still the version known.
@@ -71,38 +121,13 @@ func (ts *tasks) loadFile(ctx context.Context, folder, id string, known *taskFil
 	var torn *TornError
 	if errors.As(err, &torn) {
 		ts.warn(err)
-		f, err = &taskFile{task: task.Task{ID: id, Status: unreadable}, err: err}, nil
+		f, err = &taskFile{id: id, number: task.Number(id), task: task.Task{ID: id, Status: unreadable}, err: err}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	f.key = key
 	return f, nil
-}
-
-// tasks lists the tasks in the order of their ids; torn ones only when asked.
-func (l listing) tasks(torn bool) []task.Task {
-	list := make([]task.Task, 0, len(l))
-	for _, f := range l {
-		if f.err == nil || torn && f.task.Status == unreadable {
-			list = append(list, f.task)
-		}
-	}
-	slices.SortFunc(list, func(a, b task.Task) int {
-		return cmp.Or(cmp.Compare(task.Number(a.ID), task.Number(b.ID)), strings.Compare(a.ID, b.ID))
-	})
-	return list
-}
-
-// highest is the highest number that names a file, whatever is in it.
-func (l listing) highest() int {
-	highest := 0
-	for id := range l {
-		if n, err := strconv.Atoi(id); err == nil {
-			highest = max(highest, n)
-		}
-	}
-	return highest
 }
 
 // taskID is the id in the name of a task file.
@@ -119,23 +144,61 @@ func validID(id string) bool {
 	})
 }
 
-func (ts *tasks) known(folder string) listing {
+// suspects are files that are not what is remembered of them, by id; the number
+// tells a later suspicion from an earlier one.
+type suspects map[string]int
+
+// known is what is remembered of a list, or nil, and what of it is suspect.
+func (ts *tasks) known(folder string) (*listing, suspects) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.lists[folder]
+	return ts.lists[folder], maps.Clone(ts.suspects[folder])
 }
 
-func (ts *tasks) keep(folder string, files listing) {
+// keep remembers what one made of the listing was by looking at the suspects,
+// unless somebody else was faster.
+func (ts *tasks) keep(folder string, was *listing, looked suspects, next *listing) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.lists == nil {
-		ts.lists = make(map[string]listing)
-	}
-	if len(files) == 0 {
-		delete(ts.lists, folder)
+	if ts.lists[folder] != was {
 		return
 	}
-	ts.lists[folder] = files
+	if ts.lists == nil {
+		ts.lists = make(map[string]*listing)
+	}
+	ts.lists[folder] = next
+	for id, number := range looked {
+		if ts.suspects[folder][id] == number {
+			delete(ts.suspects[folder], id)
+		}
+	}
+}
+
+// distrust notes that a file is not what is remembered of it. The hub calls it
+// before it wakes anybody.
+func (ts *tasks) distrust(folder, name string) {
+	id, ok := taskID(name)
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if !ok || ts.lists[folder] == nil {
+		return
+	}
+	if ts.suspects == nil {
+		ts.suspects = make(map[string]suspects)
+	}
+	if ts.suspects[folder] == nil {
+		ts.suspects[folder] = make(suspects)
+	}
+	ts.suspicions++
+	ts.suspects[folder][id] = ts.suspicions
+}
+
+// forget drops what is remembered of a list that was removed.
+func (ts *tasks) forget(folder string) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	delete(ts.lists, folder)
+	delete(ts.suspects, folder)
 }
 
 // folder is the folder of a list, which must have a name.

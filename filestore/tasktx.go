@@ -25,15 +25,24 @@ type taskTx struct {
 	ctx    context.Context //nolint:containedctx // a transaction lives within one call of change, whose ctx this is
 	folder string
 	lock   *dirlock.Lock
-	files  listing                  // its own copy
+	base   *listing                 // what it started from
+	list   listing                  // what it has made of that
 	owned  map[string]*dirlock.Lock // "<id>.json.lock": keeps other programs' claimers away
 	undo   []func() error
-	wrote  map[string]fsx.Key // path to version, for the watchers
+	wrote  map[string]fsx.Key // id to version, for the others and the watchers
 }
+
+// freshness says how much of what other programs wrote a change must see.
+type freshness bool
+
+const (
+	nearly freshness = false // as follow
+	fully  freshness = true  // as sweep
+)
 
 // change runs step under the lock of a list, whose folder it makes if missing.
 // A step that met a program without locks is run again on the newest state.
-func (ts *tasks) change(ctx context.Context, folder string, step func(*taskTx) error) error {
+func (ts *tasks) change(ctx context.Context, folder string, fresh freshness, step func(*taskTx) error) error {
 	if err := fsx.MkdirOwn(ts.fsys, folder, layout.DirMode); err != nil {
 		return err
 	}
@@ -43,18 +52,26 @@ func (ts *tasks) change(ctx context.Context, folder string, step func(*taskTx) e
 		if err := ts.makeLockTarget(target); err != nil {
 			return err
 		}
+		if lock.Recovered() {
+			// A killed process of ours did not write down what it changed.
+			fresh = fully
+			if err := errors.Join(fsx.SweepTemps(ts.fsys, folder, ""), lock.SweepNested(folder)); err != nil {
+				ts.warn(fmt.Errorf("clean up after a killed writer: %w", err))
+			}
+		}
 		for range maxUnlocked {
 			tx := &taskTx{tasks: ts, ctx: ctx, folder: folder, lock: lock,
 				owned: make(map[string]*dirlock.Lock), wrote: make(map[string]fsx.Key)}
-			if err = tx.run(step); !errors.Is(err, errMoved) {
+			if err = tx.run(fresh, step); !errors.Is(err, errMoved) {
 				wrote = tx.wrote
 				return err
 			}
+			fresh = fully
 		}
 		return err
 	})
-	for path, key := range wrote {
-		ts.hub.wrote(path, key)
+	for id, key := range wrote {
+		ts.hub.wrote(filepath.Join(folder, id+".json"), key)
 	}
 	return err
 }
@@ -68,128 +85,160 @@ func (ts *tasks) makeLockTarget(target string) error {
 	return err
 }
 
-func (tx *taskTx) run(step func(*taskTx) error) error {
-	files, err := tx.load(tx.ctx, tx.folder)
+func (tx *taskTx) run(fresh freshness, step func(*taskTx) error) (err error) {
+	if fresh {
+		tx.base, err = tx.sweep(tx.ctx, tx.folder)
+	} else {
+		tx.base, err = tx.follow(tx.ctx, tx.folder)
+	}
 	if err != nil {
 		return err
 	}
-	tx.files = maps.Clone(files)
-	err = step(tx)
-	if err != nil {
-		for _, undo := range slices.Backward(tx.undo) {
-			err = errors.Join(err, undo())
-		}
+	tx.list = *tx.base
+	if err = step(tx); err == nil {
+		err = tx.tellOthers()
+	}
+	if err == nil {
+		tx.keep(tx.folder, tx.base, nil, &tx.list)
+	} else {
+		err = errors.Join(err, tx.takeBack())
 	}
 	for _, lock := range tx.owned {
 		if unlockErr := lock.Unlock(); unlockErr != nil {
 			tx.warn(unlockErr)
 		}
 	}
-	tx.keep(tx.folder, tx.files)
+	return err
+}
+
+// takeBack undoes what was written.
+func (tx *taskTx) takeBack() error {
+	var errs []error
+	for _, undo := range slices.Backward(tx.undo) {
+		errs = append(errs, undo())
+	}
+	for id := range tx.wrote {
+		tx.distrust(tx.folder, id+".json")
+	}
+	return errors.Join(errs...)
+}
+
+// tellOthers writes down what was changed, here and by a killed process whose
+// lock we took over.
+func (tx *taskTx) tellOthers() (err error) {
+	ids := slices.Sorted(maps.Keys(tx.wrote))
+	if tx.lock.Recovered() || len(ids) > maxRecords {
+		ids = []string{everything}
+	}
+	if len(ids) > 0 {
+		tx.list.mark, err = tx.writeDown(tx.folder, tx.list.mark, ids)
+	}
 	return err
 }
 
 // own locks the files of these tasks, which other programs lock to claim them,
-// and reads them again. Ids that name no file are passed over. changed reports
-// whether one is not what it was.
+// and looks at them again. Ids that name no file are passed over. changed
+// reports whether one is not what it was.
 func (tx *taskTx) own(ids ...string) (changed bool, err error) {
 	for _, id := range ids {
-		if tx.owned[id] != nil || tx.files[id] == nil {
+		if tx.owned[id] != nil || !validID(id) {
 			continue
 		}
-		lock, err := tx.lock.Nested(tx.ctx, tx.path(id))
-		if err != nil {
-			return false, err
+		if tx.list.find(id) == nil { // another program may have made it just now
+			if err := tx.lookAt(id); err != nil {
+				return false, err
+			}
 		}
-		tx.owned[id] = lock
-		was := tx.files[id]
-		now, err := tx.loadFile(tx.ctx, tx.folder, id, was)
-		if errors.Is(err, fs.ErrNotExist) {
-			delete(tx.files, id)
-			changed = true
+		was := tx.list.find(id)
+		if was == nil {
 			continue
 		}
-		if err != nil {
+		if tx.owned[id], err = tx.lock.Nested(tx.ctx, tx.path(id)); err != nil {
+			delete(tx.owned, id)
 			return false, err
 		}
-		tx.files[id] = now
-		changed = changed || now != was
+		if err := tx.lookAt(id); err != nil {
+			return false, err
+		}
+		changed = changed || tx.list.find(id) != was
 	}
 	return changed, nil
+}
+
+// lookAt brings files up to date.
+func (tx *taskTx) lookAt(ids ...string) (err error) {
+	for _, id := range ids {
+		if tx.list, err = tx.look(tx.ctx, tx.folder, tx.list, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (tx *taskTx) path(id string) string { return filepath.Join(tx.folder, id+".json") }
 
 // save writes a task over its file, or a new one.
 func (tx *taskTx) save(t task.Task) error {
-	old := tx.files[t.ID]
+	old := tx.list.find(t.ID)
 	if old == nil {
-		return tx.write(t, taskFile{})
+		old = &taskFile{id: t.ID}
 	}
 	if old.err != nil {
 		return fmt.Errorf("task #%s: %w", t.ID, old.err)
 	}
-	return tx.write(t, *old)
+	return tx.write(encodeTask(old.doc, t), old)
 }
 
-func (tx *taskTx) write(t task.Task, old taskFile) error {
-	return tx.writeDoc(t.ID, encodeTask(old.doc, t), old)
-}
-
-func (tx *taskTx) writeDoc(id string, doc jsonx.Object, old taskFile) error {
+func (tx *taskTx) write(doc jsonx.Object, old *taskFile) error {
 	data, err := jsonx.MarshalIndent(doc)
 	if err != nil {
 		return err
 	}
-	f, err := decodeTask(id, data)
+	f, err := decodeTask(old.id, data)
 	if err != nil {
 		return err
 	}
-	if f.key, err = tx.replace(tx.path(id), data, old.key, tx.lock); err != nil {
+	if f.key, err = tx.replace(tx.path(f.id), data, old.key, tx.lock); err != nil {
 		return err
 	}
-	tx.files[id] = f
-	tx.wrote[tx.path(id)] = f.key
-	tx.undo = append(tx.undo, func() error { return tx.restore(id, old) })
+	tx.list = tx.list.with(f)
+	tx.did(f.id, f.key, old)
 	return nil
 }
 
 // remove deletes a task's file.
-func (tx *taskTx) remove(id string) error {
-	old := tx.files[id]
+func (tx *taskTx) remove(old *taskFile) error {
 	if err := tx.lock.Held(); err != nil {
 		return err
 	}
-	if err := tx.fsys.Remove(tx.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := tx.fsys.Remove(tx.path(old.id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	delete(tx.files, id)
-	tx.wrote[tx.path(id)] = fsx.Key{}
-	if old != nil && old.err == nil {
-		tx.undo = append(tx.undo, func() error { return tx.restore(id, *old) })
-	}
+	tx.list = tx.list.without(old.id)
+	tx.did(old.id, fsx.Key{}, old)
 	return nil
 }
 
-// restore puts back what stood before a write or removal.
-func (tx *taskTx) restore(id string, old taskFile) error {
-	var now fsx.Key
-	if f := tx.files[id]; f != nil {
-		now = f.key
+// did notes a write or removal, and how to take it back.
+func (tx *taskTx) did(id string, now fsx.Key, old *taskFile) {
+	tx.wrote[id] = now
+	tx.hub.knows(tx.path(id), now)
+	if old.err == nil { // a file that we could not read is not made again
+		tx.undo = append(tx.undo, func() error { return tx.restore(old, now) })
 	}
-	delete(tx.files, id)
+}
+
+// restore puts back what stood before the version now.
+func (tx *taskTx) restore(old *taskFile, now fsx.Key) error {
 	if old.key == (fsx.Key{}) {
-		return tx.fsys.Remove(tx.path(id))
+		return tx.fsys.Remove(tx.path(old.id))
 	}
 	data, err := jsonx.MarshalIndent(old.doc)
 	if err != nil {
 		return err
 	}
-	old.key, err = tx.replace(tx.path(id), data, now, tx.lock)
-	if err == nil {
-		tx.files[id] = &old
-		tx.wrote[tx.path(id)] = old.key
-	}
+	key, err := tx.replace(tx.path(old.id), data, now, tx.lock)
+	tx.wrote[old.id] = key
 	return err
 }
 

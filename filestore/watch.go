@@ -16,6 +16,9 @@ import (
 type hub struct {
 	fsys fsx.FS
 	poll time.Duration
+	// changed is called with what others wrote before any watcher is woken; it
+	// must not call the hub.
+	changed func(folder, name string)
 
 	mu      sync.Mutex
 	folders map[string]*watchedFolder
@@ -42,8 +45,8 @@ func (w *watcher) wake() {
 	}
 }
 
-func newHub(fsys fsx.FS, poll time.Duration) *hub {
-	return &hub{fsys: fsys, poll: poll, folders: make(map[string]*watchedFolder)}
+func newHub(fsys fsx.FS, poll time.Duration, changed func(folder, name string)) *hub {
+	return &hub{fsys: fsys, poll: poll, changed: changed, folders: make(map[string]*watchedFolder)}
 }
 
 // watchFile watches one file, which need not exist, nor its folder.
@@ -121,16 +124,39 @@ func (h *hub) found(folder, name string, key fsx.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.folders[folder]; f != nil && f.told[name] != key {
+		h.changed(folder, name)
 		f.tell(name, key)
 	}
 }
 
-func (f *watchedFolder) tell(name string, key fsx.Key) {
+// knows is wrote for one who will tell later: what the system says of this
+// version is no news.
+func (h *hub) knows(path string, key fsx.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.folders[filepath.Dir(path)]; f != nil {
+		f.remember(filepath.Base(path), key)
+	}
+}
+
+// watchesFolder reports whether everything in a folder is watched.
+func (h *hub) watchesFolder(folder string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.folders[folder]
+	return f != nil && len(f.watchers[anyFile]) > 0
+}
+
+func (f *watchedFolder) remember(name string, key fsx.Key) {
 	if key == (fsx.Key{}) {
 		delete(f.told, name)
 	} else {
 		f.told[name] = key
 	}
+}
+
+func (f *watchedFolder) tell(name string, key fsx.Key) {
+	f.remember(name, key)
 	for _, w := range f.watchers[name] {
 		w.wake()
 	}

@@ -34,15 +34,30 @@ func FirstClaimable(list []Task) int {
 	for _, t := range list {
 		status[t.ID] = t.Status
 	}
-	held := func(id string) bool { s, ok := status[id]; return ok && s != Completed }
-	return slices.IndexFunc(list, func(t Task) bool {
-		return t.Status == Pending && t.Owner == "" && !t.Internal() && !slices.ContainsFunc(t.BlockedBy, held)
-	})
+	return FirstClaimableOf(len(list), func(i int) *Task { return &list[i] },
+		func(id string) (Status, bool) { s, ok := status[id]; return s, ok })
+}
+
+// FirstClaimableOf is [FirstClaimable] for a list of n tasks that is kept in
+// some other form: at returns the i-th task, which is not changed, and status
+// finds a task by its id.
+func FirstClaimableOf(n int, at func(i int) *Task, status func(id string) (Status, bool)) int {
+	held := func(id string) bool { s, ok := status(id); return ok && s != Completed }
+	for i := range n {
+		t := at(i)
+		if t.Status == Pending && t.Owner == "" && !t.Internal() && !slices.ContainsFunc(t.BlockedBy, held) {
+			return i
+		}
+	}
+	return -1
 }
 
 // CheckEdges reports a self-dependency, an edge to a task that does not exist,
 // or a cycle, that adding the edges to the task with this id would make.
 func CheckEdges(list []Task, id string, addBlocks, addBlockedBy []string) error {
+	if len(addBlocks)+len(addBlockedBy) == 0 {
+		return nil
+	}
 	index := make(map[string]int, len(list))
 	for i, t := range list {
 		index[t.ID] = i

@@ -41,6 +41,9 @@ const (
 	filePause   = 6 * time.Millisecond
 )
 
+// lockSuffix makes the lock folder's name of its target's.
+const lockSuffix = ".lock"
+
 // mark is the mode of our lock folders. Nobody else makes an empty folder that
 // its owner cannot write to; anybody may remove it all the same.
 const mark fs.FileMode = 0o500
@@ -96,7 +99,7 @@ func Acquire(ctx context.Context, fsys fsx.FS, target string) (*Lock, error) {
 // newLock is a lock whose spare folder is named after owner.
 func newLock(fsys fsx.FS, target string, side *sideFile, owner string) *Lock {
 	spare := filepath.Join(filepath.Dir(owner), "."+strings.TrimPrefix(filepath.Base(owner), ".")+".spare")
-	return &Lock{fsys: fsys, target: target, folder: target + ".lock", spare: spare, side: side, done: func() {}}
+	return &Lock{fsys: fsys, target: target, folder: target + lockSuffix, spare: spare, side: side, done: func() {}}
 }
 
 // Nested locks another target while l is held, without a side file of its own.
@@ -109,6 +112,33 @@ func (l *Lock) Nested(ctx context.Context, target string) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", target, err)
 	}
 	return n, nil
+}
+
+// SweepNested removes the nested locks that a dead process of ours left in
+// folder. All our locks in it but l itself must be nested under l.
+func (l *Lock) SweepNested(folder string) error {
+	if !l.side.vouches() {
+		return nil
+	}
+	entries, err := l.fsys.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		if path == l.folder || !e.IsDir() || filepath.Ext(path) != lockSuffix {
+			continue
+		}
+		info, err := l.fsys.Lstat(path)
+		if err == nil && marked(info) {
+			err = l.fsys.Remove(path)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Recovered reports whether the lock was taken over from a dead process of

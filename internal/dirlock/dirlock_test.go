@@ -341,6 +341,19 @@ func TestNestedLocks(t *testing.T) {
 	target := filepath.Join(t.TempDir(), ".lock")
 	holdAndDie(t, target, childVariable+"_NESTED=1")
 	lock := acquire(t, target)
+	foreign := filepath.Join(filepath.Dir(target), "x.lock")
+	if err := os.Mkdir(foreign, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.SweepNested(filepath.Dir(target)); err != nil {
+		t.Fatal(err)
+	}
+	missing(t, target+"2.lock")
+	for _, kept := range []string{foreign, target + ".lock"} {
+		if _, err := os.Lstat(kept); err != nil {
+			t.Errorf("swept: %v", err)
+		}
+	}
 	for range 2 {
 		inner, err := lock.Nested(within(t, time.Second), target+"2")
 		if err != nil {

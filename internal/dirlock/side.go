@@ -12,9 +12,9 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 )
 
-// sideFolder holds the side files, hidden from programs that list a folder of
-// inboxes or tasks.
-const sideFolder = ".cadre-locks"
+// SideFolder is the folder beside a target that holds its side file, hidden from
+// programs that list a folder of inboxes or tasks.
+const SideFolder = ".cadre-locks"
 
 // sideFile is the file in front of a lock folder, locked by us. Its content is
 // the host of its last holder: on a file system that several machines share,
@@ -42,7 +42,7 @@ func openSide(ctx context.Context, fsys fsx.FS, target string) (*sideFile, error
 	if !haveSide {
 		return nil, nil
 	}
-	folder := filepath.Join(filepath.Dir(target), sideFolder)
+	folder := filepath.Join(filepath.Dir(target), SideFolder)
 	path := filepath.Join(folder, filepath.Base(target))
 	for try := 0; ; {
 		file, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -122,6 +122,6 @@ func (s *sideFile) sign(fsys fsx.FS, lockFolder string) (signed bool, err error)
 
 func (s *sideFile) close() {
 	if s != nil {
-		_ = s.file.Close() // nothing was left to write
+		_, _ = s.file.Unlock(), s.file.Close() // the folder is what counts
 	}
 }

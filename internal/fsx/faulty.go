@@ -24,7 +24,8 @@ type Fault struct {
 }
 
 // Faulty is a file system for tests, which counts the calls and makes chosen
-// ones fail. A file whose Close fails is closed all the same.
+// ones fail. A file whose Close or Unlock fails is closed or unlocked all the
+// same.
 type Faulty struct {
 	FS
 	// Decide is asked about each call; nil lets it through. It may be called
@@ -216,4 +217,8 @@ func (f *faultyFile) TryLock() (bool, error) {
 		return false, err
 	}
 	return f.File.TryLock()
+}
+
+func (f *faultyFile) Unlock() error {
+	return errors.Join(f.File.Unlock(), f.faulty.check("unlock", f.Name()))
 }

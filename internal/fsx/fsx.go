@@ -59,4 +59,8 @@ type File interface {
 	// with the process. held is false when somebody else has it. Where the
 	// file system knows no such locks the error is [errors.ErrUnsupported].
 	TryLock() (held bool, err error)
+	// Unlock ends the lock. Closing the file does so too, but later when a child
+	// process is being started at this moment: it has the file until it runs its
+	// own program.
+	Unlock() error
 }

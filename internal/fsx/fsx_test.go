@@ -218,7 +218,7 @@ func TestSweepTempsLeavesOthersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := fsx.SweepTemps(fsx.OS, filepath.Join(dir, "a.json")); err != nil {
+	if err := fsx.SweepTemps(fsx.OS, dir, "a.json"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{".a.json.damaged-1", ".b.json.x1.tmp", "a.json"}, names(t, dir)); diff != "" {

@@ -73,3 +73,10 @@ func (f osFile) TryLock() (bool, error) {
 	}
 	return held, nil
 }
+
+func (f osFile) Unlock() error {
+	if err := unlock(f.File); err != nil {
+		return fmt.Errorf("unlock %s: %w", f.Name(), err)
+	}
+	return nil
+}

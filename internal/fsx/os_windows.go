@@ -22,10 +22,16 @@ func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 // tryLock locks one byte far behind the content, which stays readable.
 func tryLock(f *os.File) (bool, error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	at := &windows.Overlapped{OffsetHigh: 1 << 30}
+	at := lockedByte()
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return false, nil
 	}
 	return err == nil, err
 }
+
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte())
+}
+
+func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }

@@ -69,7 +69,11 @@ func (k Key) Size() int64 { return k.size }
 
 // Grown reports whether k may be an older version of the file that now is: the
 // same file, shorter.
-func (k Key) Grown(now Key) bool { return k.inode == now.inode && k.size < now.size }
+func (k Key) Grown(now Key) bool { return k.SameFile(now) && k.size < now.size }
+
+// SameFile reports whether both are versions of one file, as far as the system
+// tells.
+func (k Key) SameFile(other Key) bool { return k.inode == other.inode }
 
 // KeyAt is the key of the file at path; a missing file has the zero Key.
 func KeyAt(fsys FS, path string) (Key, error) {

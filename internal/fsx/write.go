@@ -25,7 +25,9 @@ type WriteOptions struct {
 // WriteAtomic replaces the file at path, or makes it: a reader sees the old
 // content or the new, and so does whoever comes after a kill. It never writes
 // through a symbolic link ([ErrNotRegular]). After an error the old content
-// stands and no temporary file is left. It describes the new file.
+// stands and no temporary file is left; only when all that failed was to make
+// the new name survive a loss of power, the new content stands. It describes the
+// new file.
 func WriteAtomic(fsys FS, path string, data []byte, o WriteOptions) (info fs.FileInfo, err error) {
 	if err := checkTarget(fsys, path); err != nil {
 		return nil, err
@@ -99,19 +101,23 @@ const tempSuffix = ".tmp"
 // tempPrefix hides temporary files from programs that list *.json.
 func tempPrefix(path string) string { return "." + filepath.Base(path) + "." }
 
-// SweepTemps deletes the temporary files that killed writers of path left. The
-// caller holds the lock under which path is written, and knows that no living
-// process is writing it.
-func SweepTemps(fsys FS, path string) error {
-	dir := filepath.Dir(path)
-	entries, err := fsys.ReadDir(dir)
+// SweepTemps deletes the temporary files in folder that killed writers of the
+// file with this name left, or of any file when name is "". The caller holds the
+// lock under which they are written, and knows that no living process is writing
+// one.
+func SweepTemps(fsys FS, folder, name string) error {
+	prefix := "."
+	if name != "" {
+		prefix = tempPrefix(name)
+	}
+	entries, err := fsys.ReadDir(folder)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix(path)) && strings.HasSuffix(e.Name(), tempSuffix) {
-			errs = append(errs, fsys.Remove(filepath.Join(dir, e.Name())))
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), tempSuffix) {
+			errs = append(errs, fsys.Remove(filepath.Join(folder, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -34,7 +34,10 @@ func (e *HeldError) Error() string {
 }
 
 // Lease is a held lease.
-type Lease struct{ file fsx.File }
+type Lease struct {
+	file   fsx.File
+	locked bool // false where there are no locks
+}
 
 // Acquire takes the lease at path without waiting: when it is held, also by
 // this very process, the error is a [*HeldError]. The file is made if missing,
@@ -47,10 +50,11 @@ func Acquire(fsys fsx.FS, path string) (*Lease, error) {
 			return nil, err
 		}
 		held, err := file.TryLock()
-		if errors.Is(err, errors.ErrUnsupported) {
-			held, err = true, nil
+		unlocked := errors.Is(err, errors.ErrUnsupported)
+		if unlocked {
+			err = nil
 		}
-		if err == nil && !held {
+		if err == nil && !held && !unlocked {
 			err = &HeldError{path, read(file)}
 		}
 		var current bool
@@ -61,9 +65,9 @@ func Acquire(fsys fsx.FS, path string) (*Lease, error) {
 			err = sign(file)
 		}
 		if err == nil && current {
-			return &Lease{file}, nil
+			return &Lease{file, held}, nil
 		}
-		_ = file.Close() // read only, or not ours
+		_ = file.Close() // nothing of value was written
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +76,11 @@ func Acquire(fsys fsx.FS, path string) (*Lease, error) {
 
 // Release gives the lease back.
 func (l *Lease) Release() error {
-	return errors.Join(l.file.Truncate(0), l.file.Close())
+	err := l.file.Truncate(0)
+	if l.locked {
+		err = errors.Join(err, l.file.Unlock())
+	}
+	return errors.Join(err, l.file.Close())
 }
 
 func sign(file fsx.File) error {

@@ -87,6 +87,22 @@ func TestFaultsLeaveNoLease(t *testing.T) {
 	}
 }
 
+func TestWithoutFileLocks(t *testing.T) {
+	plain := &fsx.Faulty{FS: fsx.OS, Decide: func(c fsx.Call) *fsx.Fault {
+		if c.Op == "trylock" || c.Op == "unlock" {
+			return &fsx.Fault{Err: errors.ErrUnsupported}
+		}
+		return nil
+	}}
+	l, err := lease.Acquire(plain, filepath.Join(t.TempDir(), "main.lease"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLeaseDiesWithItsProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "main.lease")
 	child := exec.Command(os.Args[0])

@@ -1,0 +1,159 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cadre-dev/cadre/task"
+)
+
+func (tx *taskTx) create(t task.Task) (task.Task, error) {
+	mark, err := tx.highWater()
+	if err != nil {
+		return t, err
+	}
+	t.ID = strconv.Itoa(max(tx.list.highest(), mark) + 1)
+	if t.Status == "" {
+		t.Status = task.Pending
+	}
+	edges := task.Change{AddBlocks: t.Blocks, AddBlockedBy: t.BlockedBy}
+	t.Blocks, t.BlockedBy = nil, nil
+	if _, err := tx.own(slices.Concat(edges.AddBlocks, edges.AddBlockedBy)...); err != nil {
+		return t, err
+	}
+	outcome, mirrors, err := task.Apply(tx.scope(t, edges), t.ID, edges)
+	if err != nil {
+		return t, err
+	}
+	// First the task itself: an edge to a task that is not there yet would
+	// become one of whichever gets the id.
+	if err := tx.save(outcome.After); err != nil {
+		return t, err
+	}
+	return tx.list.find(t.ID).task, tx.saveAll(mirrors)
+}
+
+func (tx *taskTx) saveAll(changed []task.Task) error {
+	for _, t := range changed {
+		if err := tx.save(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
+	for need := slices.Concat([]string{id}, c.AddBlocks, c.AddBlockedBy); ; {
+		if _, err := tx.own(need...); err != nil {
+			return task.Outcome{}, err
+		}
+		if f := tx.list.find(id); f == nil || errors.Is(f.err, errNoTask) {
+			return task.Outcome{}, fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
+		} else if f.err != nil {
+			return task.Outcome{}, f.err
+		}
+		outcome, others, err := task.Apply(tx.scope(tx.list.find(id).task, c), id, c)
+		if err != nil {
+			return outcome, err
+		}
+		need = nil
+		for _, t := range others {
+			if tx.owned[t.ID] == nil {
+				need = append(need, t.ID)
+			}
+		}
+		if len(need) == 0 {
+			return outcome, tx.commit(outcome, others)
+		}
+	}
+}
+
+// scope lists the tasks that a change of t may concern: t alone, or all.
+func (tx *taskTx) scope(t task.Task, c task.Change) []task.Task {
+	deletes := c.Status != nil && *c.Status == task.Deleted
+	if len(c.AddBlocks)+len(c.AddBlockedBy) == 0 && !deletes {
+		return []task.Task{t}
+	}
+	all := tx.list.tasks(true)
+	if tx.list.find(t.ID) == nil {
+		all = append(all, t)
+	}
+	return all
+}
+
+// commit writes an outcome. A task that is being deleted goes first, so that a
+// kill leaves edges to no task, which hold nothing back; else it goes last.
+func (tx *taskTx) commit(outcome task.Outcome, others []task.Task) error {
+	if outcome.After.Status == task.Deleted {
+		id := outcome.After.ID
+		if n, err := strconv.Atoi(id); err == nil {
+			if err := tx.raiseHighWater(n); err != nil {
+				return err
+			}
+		}
+		if err := tx.remove(tx.list.find(id)); err != nil {
+			return err
+		}
+		return tx.saveAll(others)
+	}
+	if err := tx.saveAll(others); err != nil || len(outcome.Fields) == 0 {
+		return err
+	}
+	return tx.save(outcome.After)
+}
+
+func (tx *taskTx) claim(owner string) (t task.Task, ok bool, err error) {
+	for {
+		f := tx.list.firstClaimable()
+		if f == nil {
+			return t, false, nil
+		}
+		// It, and what it waited for, must be so on disk too.
+		if _, err := tx.own(f.id); err != nil {
+			return t, false, err
+		}
+		if err := tx.lookAt(f.task.BlockedBy...); err != nil {
+			return t, false, err
+		}
+		if tx.list.firstClaimable() == f {
+			t = f.task
+			break
+		}
+	}
+	t.Owner, t.Status = owner, task.InProgress
+	if err := tx.save(t); err != nil {
+		return t, false, err
+	}
+	return tx.list.find(t.ID).task, true, nil
+}
+
+func (tx *taskTx) release(owner string) ([]task.Task, error) {
+	held := func(t task.Task) bool { return t.Owner == owner && t.Status != task.Completed && !t.Internal() }
+	var ids []string
+	for _, t := range tx.list.tasks(false) {
+		if held(t) {
+			ids = append(ids, t.ID)
+		}
+	}
+	if _, err := tx.own(ids...); err != nil {
+		return nil, err
+	}
+	var released []task.Task
+	for _, id := range ids {
+		f := tx.list.find(id)
+		if f == nil || f.err != nil || !held(f.task) {
+			continue
+		}
+		t := f.task
+		t.Owner, t.Status = "", task.Pending
+		doc := encodeTask(f.doc, t)
+		doc.Delete("owner") // as the clean-up after a shutdown leaves it (facts: claude-code §3.1)
+		if err := tx.write(doc, f); err != nil {
+			return nil, err
+		}
+		released = append(released, tx.list.find(id).task)
+	}
+	return released, nil
+}
