@@ -29,6 +29,7 @@ type Ask struct {
 	SessionID   string          `json:"sessionId"`
 	AgentID     string          `json:"agentId,omitempty"`
 	AgentName   string          `json:"agentName,omitempty"`
+	Team        string          `json:"team,omitempty"`
 	Tool        string          `json:"tool"`
 	ToolUseID   string          `json:"toolUseId"`
 	Input       json.RawMessage `json:"input"`

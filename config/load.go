@@ -168,17 +168,28 @@ func set[T any](m *merge, source Source, key string, to, from *T) {
 	}
 }
 
-var teammateModes = []string{"auto", "in-process", "tmux", "iterm2"}
+// The words that settings with a choice take.
+var (
+	teammateModes = []string{"auto", "in-process", "tmux", "iterm2"}
+	planApprovals = []string{"auto", "lead", "person"}
+)
+
+func (m *merge) setWord(source Source, p *parsed, key string, to, from *string, words []string) {
+	if from != nil && !slices.Contains(words, *from) {
+		m.warn(source, p.line("/"+key), fmt.Sprintf("%s %q is ignored: want %s", key, *from, strings.Join(words, ", ")))
+		return
+	}
+	set(m, source, key, to, from)
+}
 
 func (m *merge) addValues(source Source, p *parsed) {
 	s := &m.into.Settings
 	set(m, source, "model", &s.Model, p.Model)
 	set(m, source, "syncWrites", &s.SyncWrites, p.SyncWrites)
-	if mode := p.TeammateMode; mode != nil && !slices.Contains(teammateModes, *mode) {
-		m.warn(source, p.line("/teammateMode"), fmt.Sprintf("teammateMode %q is ignored: want %s", *mode, strings.Join(teammateModes, ", ")))
-	} else {
-		set(m, source, "teammateMode", &s.TeammateMode, mode)
-	}
+	set(m, source, "trustUnsignedTeamAnswers", &s.TrustUnsigned, p.TrustUnsigned)
+	m.setWord(source, p, "teammateMode", &s.TeammateMode, p.TeammateMode, teammateModes)
+	m.setWord(source, p, "planApproval", &s.PlanApproval, p.PlanApproval, planApprovals)
+	m.setMillis(source, p, "orphanGraceMs", &s.OrphanGrace, p.OrphanGraceMs)
 	m.setMillis(source, p, "printWaitCeilingMs", &s.PrintWaitCeiling, p.PrintWaitCeilingMs)
 	m.setMillis(source, p, "askDeadlineMs", &s.AskDeadline, p.AskDeadlineMs)
 }

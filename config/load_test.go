@@ -81,7 +81,7 @@ func texts(rules []Rule) []string {
 
 func TestNoFilesAreTheDefaults(t *testing.T) {
 	e := newMachine(t).load()
-	want := Settings{TeammateMode: "auto", PrintWaitCeiling: 30 * time.Minute}
+	want := Settings{TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: 30 * time.Minute}
 	if diff := cmp.Diff(want, e.Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

@@ -66,6 +66,15 @@ func (p *parsed) dropWidening() []string {
 	if p.AskDeadlineMs != nil {
 		dropped, p.AskDeadlineMs = append(dropped, "askDeadlineMs"), nil
 	}
+	if p.PlanApproval != nil {
+		dropped, p.PlanApproval = append(dropped, "planApproval"), nil
+	}
+	if p.OrphanGraceMs != nil {
+		dropped, p.OrphanGraceMs = append(dropped, "orphanGraceMs"), nil
+	}
+	if p.TrustUnsigned != nil {
+		dropped, p.TrustUnsigned = append(dropped, "trustUnsignedTeamAnswers"), nil
+	}
 	if p.SyncWrites != nil {
 		dropped, p.SyncWrites = append(dropped, "syncWrites"), nil
 	}

@@ -16,6 +16,14 @@ type Settings struct {
 	Env         map[string]string // for the session and its commands
 	// TeammateMode is how teammates run: auto, in-process, tmux or iterm2.
 	TeammateMode string
+	// PlanApproval is who approves teammates' plans: auto, lead or person.
+	PlanApproval string
+	// OrphanGrace is how long a teammate in a pane waits for its lead to come
+	// back before it exits, to be resumed later.
+	OrphanGrace time.Duration
+	// TrustUnsigned takes the answers to permission requests of a lead that is
+	// another program, which cannot seal them.
+	TrustUnsigned bool
 	// PrintWaitCeiling ends a -p run that waits for its team; 0 does not wait.
 	PrintWaitCeiling time.Duration
 	// AskDeadline ends a question to a person with a no; 0 waits for ever.
@@ -46,8 +54,13 @@ type Directory struct {
 // DefaultPrintWaitCeiling is how long -p waits for a team when no file says.
 const DefaultPrintWaitCeiling = 30 * time.Minute
 
+// DefaultOrphanGrace is how long a teammate waits for its lead when no file says.
+const DefaultOrphanGrace = time.Minute
+
 func defaults() Settings {
-	return Settings{TeammateMode: "auto", PrintWaitCeiling: DefaultPrintWaitCeiling}
+	return Settings{
+		TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: DefaultPrintWaitCeiling,
+	}
 }
 
 // Layer is one file that was read.
@@ -85,6 +98,9 @@ type document struct {
 	} `json:"permissions"`
 	Env                map[string]scalar `json:"env"`
 	TeammateMode       *string           `json:"teammateMode"`
+	PlanApproval       *string           `json:"planApproval"`
+	OrphanGraceMs      *int64            `json:"orphanGraceMs"`
+	TrustUnsigned      *bool             `json:"trustUnsignedTeamAnswers"`
 	PrintWaitCeilingMs *int64            `json:"printWaitCeilingMs"`
 	AskDeadlineMs      *int64            `json:"askDeadlineMs"`
 	SyncWrites         *bool             `json:"syncWrites"`

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -29,6 +30,9 @@ type Input struct {
 	// Receipts identify the input beside the transcript, so that it is shown
 	// once even when its source offers it again after a crash.
 	Receipts []string
+	// Mode, unless "", is the permission mode in which the session goes on as soon
+	// as the input is in the transcript: what an approved plan says.
+	Mode permission.Mode
 	// Kept, when set, is called exactly once: with nil as soon as the input is
 	// in the transcript, or with the reason why it never will be. It runs on a
 	// goroutine of the session's and may block for a short while; ctx ends when

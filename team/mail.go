@@ -31,6 +31,7 @@ type Mail struct {
 	From    string // the sender's name
 	Color   string // the sender's; "" when it has none
 	Preview string // one line for a person
+	Mode    string // permission mode that comes with it; "" for none
 	// IDs are the receipts to keep with the transcript entry that shows this,
 	// and to give to [Inbox.Shown] then.
 	IDs []mailbox.ID

@@ -18,9 +18,25 @@ type Options struct {
 	Mail    mailbox.Store
 	Tasks   task.Store
 	Backend Backend // nil: no teammate can be started
+
+	Seals    mailbox.Seals
+	Records  Records
+	Presence Presence
+	Policy   Policy
+
 	// Publish tells what happened: by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
 	Publish func(by event.Agent, body event.Body)
+}
+
+// Policy is what the person has decided about how teams work.
+type Policy struct {
+	// PlanApproval is who approves a teammate's plan: "auto" (the lead's runtime,
+	// at once), "lead" (its model) or "person".
+	PlanApproval string
+	// TrustUnsigned takes permission answers without a seal from a lead that is
+	// another program.
+	TrustUnsigned bool
 }
 
 // Teams is the teams of this process. Its methods may be called from any

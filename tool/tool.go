@@ -79,6 +79,10 @@ type Access struct {
 	Command string // a shell command line
 	Dir     string // the folder that Command starts in, resolved
 	Ask     bool   // the call is itself a question to the person (AskUserQuestion)
+	Plan    bool   // the question is whether a plan is good (ExitPlanMode); Ask is set too
+	// As names the tool by whose rules the call is judged, when it does what
+	// another tool does: a task's check is a command. "" is the tool itself.
+	As string
 }
 
 // Caller is the identity of the session that makes calls. It travels in the
@@ -103,7 +107,25 @@ func (c Caller) Key() string {
 	return c.SessionID
 }
 
-type callerKey struct{}
+type (
+	callerKey  struct{}
+	arrivedKey struct{}
+)
+
+// WithArrived returns a context that carries the answer of [Arrived].
+func WithArrived(ctx context.Context, arrived func() <-chan struct{}) context.Context {
+	return context.WithValue(ctx, arrivedKey{}, arrived)
+}
+
+// Arrived returns a channel that is closed as soon as input waits for the calling
+// session: a tool that only waits returns then, so that the model sees the input.
+// It is nil, which never ends, where nobody says.
+func Arrived(ctx context.Context) <-chan struct{} {
+	if arrived, ok := ctx.Value(arrivedKey{}).(func() <-chan struct{}); ok {
+		return arrived()
+	}
+	return nil
+}
 
 // WithCaller returns a context that carries the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
