@@ -56,13 +56,13 @@ var stateRooms = []string{"filestore", "internal/dirlock", "internal/lease"}
 // goroutines lists the packages that start goroutines, and what for. Whoever
 // starts one waits for it; keeping this list short is what makes that checkable.
 var goroutines = map[string]string{
-	".":             "the fold of events into figures, the watch over each member's end, and members that close together",
+	".":             "the readers of events, the watch over each member's end and over the lead, and members that close together",
 	"session":       "the owner, its turn, its sources, and the calls that may block for it",
 	"agent":         "calls of one reply that run beside each other",
 	"job":           "each job, which nobody's waiting keeps alive",
-	"team":          "members that are stopped together",
+	"team":          "members that are stopped together, receipts, and the watch over panes",
 	"filestore":     "the one lookout for what other processes write",
-	"tool/builtin":  "the workers of a search without ripgrep",
+	"tool/builtin":  "the workers of a search without ripgrep, and what a Wait waits for",
 	"tui":           "the keyboard, the events, and what the conversation waits for",
 	"internal/proc": "the wait for a program, and the reading of its output",
 	"cmd/cadre":     "signals, events, and what a run waits for",
@@ -96,6 +96,7 @@ var modules = map[string][]string{
 	"golang.org/x/term":                      {"cmd", "tui"},
 	"github.com/openai/openai-go/v3":         {}, // what our wire format is held to
 	"github.com/creack/pty":                  {},
+	"github.com/anishathalye/porcupine":      {},
 	"github.com/google/go-cmp":               {},
 	"github.com/rogpeppe/go-internal":        {},
 	"go.uber.org/goleak":                     {},

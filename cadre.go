@@ -51,6 +51,12 @@ type Config struct {
 	AddDirs            []string       // further working folders
 	MaxTurns           int            // rounds per prompt; 0: no limit
 
+	// TeammateMode is where teammates run: auto, in-process, tmux or iterm2. "":
+	// from settings; auto is in-process unless a person is in front.
+	TeammateMode string
+	Interactive  bool      // a person is in front
+	Teammate     *Teammate // the main session is a teammate of a team that another process leads
+
 	Continue      bool   // go on with the newest session of Cwd
 	Resume        string // go on with the session of this id
 	Fork          bool   // with Continue or Resume: in a copy
@@ -81,11 +87,20 @@ type Runtime struct {
 	system []string
 	line   transcript.Entry // what every transcript line says
 
-	lead    *session.Session
-	members members
-	tally   *event.Tally
-	folding sync.WaitGroup // the goroutine that fills the tally
-	closing func(func() error) error
+	lead     *session.Session
+	members  members
+	planner  *planner
+	backends *backends // nil in a teammate's process
+	tally    *event.Tally
+	folding  sync.WaitGroup // goroutines that read the events to their end
+	closing  func(func() error) error
+
+	// Of a process that is a teammate's; nil in every other.
+	seat  *team.Seat
+	works *activity
+
+	stopWatching context.CancelFunc // ends what runs beside the sessions
+	watching     sync.WaitGroup
 }
 
 // Info describes a runtime to a front end.
@@ -176,12 +191,11 @@ func (r *Runtime) start(ctx context.Context) error {
 		return err
 	}
 	r.system = r.systemPrompt()
-	r.compose(ctx)
-	if err := r.openLead(ctx, ref); err != nil {
-		r.jobs.Close()
-		r.tree.Stream.End()
-		r.folding.Wait()
-		return err
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stopWatching = stop
+	r.compose(watch)
+	if err := r.openLead(ctx, watch, ref); err != nil {
+		return errors.Join(err, r.end())
 	}
 	return nil
 }

@@ -185,16 +185,7 @@ func TestATeamWorksInOneProcess(t *testing.T) {
 	if !strings.HasPrefix(string(config), "{\n  \"name\": \"My Team!\",\n  \"description\": \"two files\",\n  \"createdAt\": ") {
 		t.Errorf("config.json starts %.120q", config)
 	}
-	for _, id := range []string{"1", "2"} {
-		if got, _ := os.ReadFile(filepath.Join(w.dir, "f"+id+".txt")); string(got) != "file "+id {
-			t.Errorf("f%s.txt = %q", id, got)
-		}
-		var kept struct{ Owner, Status string }
-		data, _ := os.ReadFile(filepath.Join(string(w.home), "tasks", "my-team-", id+".json"))
-		if err := json.Unmarshal(data, &kept); err != nil || kept.Status != string(task.Completed) || kept.Owner == "" {
-			t.Errorf("task %s = %s", id, data)
-		}
-	}
+	w.checkFiles(t)
 	w.end(t)
 	if last := lastWords(w); last != "Both files are written." {
 		t.Errorf("the last words are %q", last)
@@ -205,6 +196,21 @@ func TestATeamWorksInOneProcess(t *testing.T) {
 	for _, u := range w.Usage() {
 		if u.Rounds == 0 || u.Usage.OutputTokens == 0 {
 			t.Errorf("usage of %q = %+v", u.Name, u)
+		}
+	}
+}
+
+// checkFiles looks at what the team was to do.
+func (w *world) checkFiles(t *testing.T) {
+	t.Helper()
+	for _, id := range []string{"1", "2"} {
+		if got, _ := os.ReadFile(filepath.Join(w.dir, "f"+id+".txt")); string(got) != "file "+id {
+			t.Errorf("f%s.txt = %q", id, got)
+		}
+		var kept struct{ Owner, Status string }
+		data, _ := os.ReadFile(filepath.Join(string(w.home), "tasks", "my-team-", id+".json"))
+		if err := json.Unmarshal(data, &kept); err != nil || kept.Status != string(task.Completed) || kept.Owner == "" {
+			t.Errorf("task %s = %s", id, data)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -16,16 +17,32 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// compose makes what all sessions of the tree share beside the stores.
-func (r *Runtime) compose(ctx context.Context) {
+// compose makes what all sessions of the tree share beside the stores. What it
+// lets run beside them ends with watch.
+func (r *Runtime) compose(watch context.Context) {
 	r.jobs = job.NewPool(r.publishJob)
+	r.planner = newPlanner(r)
 	r.teams = team.New(team.Options{
 		Store: r.stores.teams, Mail: r.stores.mail, Tasks: r.stores.tasks,
-		Backend: newInProcess(r), Publish: r.publishTeam,
+		Seals: r.stores.seals, Records: r.stores.records, Presence: r.stores.presence,
+		Backend: r.backend(), Publish: r.publishTeam,
+		Policy: team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
+		Mode:   func() string { return string(r.lead.State().Mode) },
+		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk,
 	})
+	if r.backends != nil {
+		r.watching.Go(func() { r.closePanes(watch) })
+	}
+	if r.settings.AskDeadline > 0 {
+		// Whoever looks at the desk may answer until then, also where nobody is
+		// in front.
+		r.tree.Elsewhere(func(context.Context, ask.Ask) error { return nil })
+	}
 	r.tally = event.NewTally()
-	events := r.tree.Stream.Subscribe(context.WithoutCancel(ctx), 0)
-	r.folding.Go(func() { r.tally.Fold(events) })
+	whole := context.WithoutCancel(watch)
+	figures, following := r.tree.Stream.Subscribe(whole, 0), r.tree.Stream.Subscribe(whole, 0)
+	r.folding.Go(func() { r.tally.Fold(figures) })
+	r.folding.Go(func() { r.follow(watch, following) })
 }
 
 // publishJob tells of a job in the name of the session that owns it.
@@ -49,10 +66,22 @@ func (r *Runtime) publishTeam(by event.Agent, body event.Body) {
 	r.tree.Stream.Publish(agent, body)
 }
 
-func (r *Runtime) leadAgent() event.Agent { return event.Agent{Session: r.info.SessionID} }
+// leadAgent names the main session in events.
+func (r *Runtime) leadAgent() event.Agent {
+	agent := event.Agent{Session: r.info.SessionID}
+	if mate := r.cfg.Teammate; mate != nil {
+		agent.Name, agent.Color = mate.Name, mate.Color
+	}
+	return agent
+}
 
+// leadCaller is the identity of the main session.
 func (r *Runtime) leadCaller() tool.Caller {
-	return tool.Caller{SessionID: r.info.SessionID, Cwd: r.cfg.Cwd, Model: r.models.name}
+	caller := tool.Caller{SessionID: r.info.SessionID, Cwd: r.cfg.Cwd, Model: r.models.name}
+	if mate := r.cfg.Teammate; mate != nil {
+		caller.AgentName, caller.AgentType, caller.Team = mate.Name, mate.Type, mate.Team
+	}
+	return caller
 }
 
 // part is what one session of the tree has of its own.
@@ -66,6 +95,7 @@ type part struct {
 	begins    func()
 	idle      func(context.Context, *event.Outcome) (*session.Input, error)
 	wake      <-chan struct{}
+	preface   func(context.Context) string // the runtime's words before its first input; nil for none
 }
 
 // open opens the transcript of a part and starts its session, which the caller
@@ -77,13 +107,17 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	}
 	model, name := r.models.named(p.caller.Model)
 	p.caller.Model = name
+	policy := r.policyFor(p)
+	if policy.Mode == permission.Plan {
+		p.preface = r.planner.preface(p.caller, p.preface)
+	}
 	mail := &mailSource{teams: r.teams, caller: p.caller}
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
-		Policy: r.policyFor(p), Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline,
+		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline, Desk: r.stores.desk,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key()}}, Recall: mail.recall,
-		Begins: p.begins, Idle: p.idle, Wake: p.wake,
+		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface,
 	})
 }
 
@@ -91,6 +125,7 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 // the lead at this moment.
 func (r *Runtime) policyFor(p part) permission.Policy {
 	policy := r.policy
+	policy.PlanFile = resolved(r.planner.PlanFile(p.caller))
 	switch {
 	case p.mode != "":
 		policy.Mode = p.mode
@@ -130,8 +165,10 @@ func (r *Runtime) toolSet(p part) *tool.Set {
 		[]tool.Tool{builtin.AgentTool(r.teams, r, agentTypes)},
 		builtin.FileTools(space, r.jobs),
 		[]tool.Tool{builtin.AskUserQuestion()},
-		builtin.TaskTools(r.teams),
+		builtin.PlanTools(r.planner),
+		builtin.TaskTools(r.teams, space, r.jobs),
 		builtin.TeamTools(r.teams),
+		[]tool.Tool{builtin.WaitTool(r.teams, r.jobs)},
 	)
 	offered := func(t tool.Tool) bool {
 		name := t.Spec().Name
@@ -140,21 +177,31 @@ func (r *Runtime) toolSet(p part) *tool.Set {
 	return tool.NewSet(slices.DeleteFunc(tools, func(t tool.Tool) bool { return !offered(t) })...)
 }
 
-// openLead opens the main session. A resumed one finds the team that it led.
-func (r *Runtime) openLead(ctx context.Context, ref transcript.Ref) error {
-	caller := r.leadCaller()
-	if r.resumes() {
-		if err := r.reopenTeam(ctx, caller); err != nil {
-			return err
+// openLead opens the main session. A resumed one finds the team that it led; one
+// that is a teammate takes its place.
+func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error {
+	p := part{ref: ref, caller: r.leadCaller(), agent: r.leadAgent(), maxRounds: r.cfg.MaxTurns}
+	var absent []team.Member
+	var err error
+	switch {
+	case r.cfg.Teammate != nil:
+		if err = r.joinTeam(ctx); err == nil {
+			err = r.seated(ctx, watch, &p)
 		}
+	case r.resumes():
+		absent, err = r.reopenTeam(ctx, &p)
 	}
-	p := part{ref: ref, caller: caller, agent: r.leadAgent(), maxRounds: r.cfg.MaxTurns}
-	lead, err := r.open(ctx, p)
 	if err != nil {
 		return err
 	}
-	r.lead = lead
-	r.info.Mode = string(lead.State().Mode)
+	if r.lead, err = r.open(ctx, p); err != nil {
+		return err
+	}
+	if r.seat != nil {
+		r.serveSeat(watch)
+	}
+	r.bringBack(ctx, absent)
+	r.info.Mode = string(r.lead.State().Mode)
 	for _, t := range r.toolSet(p).All() {
 		r.info.Tools = append(r.info.Tools, t.Spec().Name)
 	}
@@ -163,28 +210,65 @@ func (r *Runtime) openLead(ctx context.Context, ref transcript.Ref) error {
 
 func (r *Runtime) resumes() bool { return (r.cfg.Continue || r.cfg.Resume != "") && !r.cfg.Fork }
 
-// reopenTeam finds the team of a resumed lead. Teammates that ran inside the
-// process that is gone have ended with it: their tasks are free again, and the
-// lead is told.
-func (r *Runtime) reopenTeam(ctx context.Context, caller tool.Caller) error {
-	absent, _, err := r.teams.Reopen(ctx, caller)
+// reopenTeam finds the team of a resumed lead, and who of it runs nowhere. The
+// lead is told how its team stands before its next input: that must not hang on
+// what it remembers.
+func (r *Runtime) reopenTeam(ctx context.Context, p *part) ([]team.Member, error) {
+	absent, ok, err := r.teams.Reopen(ctx, p.caller)
+	if err != nil || !ok {
+		return nil, err
+	}
+	p.preface = r.recap(p.caller)
+	return absent, nil
+}
+
+// recap tells an agent that comes back how its team stands.
+func (r *Runtime) recap(caller tool.Caller) func(context.Context) string {
+	return func(ctx context.Context) string {
+		text, err := r.teams.Recap(ctx, caller)
+		if err != nil {
+			r.warn(err)
+		}
+		return text
+	}
+}
+
+// bringBack gathers the team of a resumed lead: teammates that live on in their
+// panes are taken under watch, the others are started again. Those that cannot be
+// brought back leave the team, and the lead is told.
+func (r *Runtime) bringBack(ctx context.Context, absent []team.Member) {
+	seat, ok := r.teams.Seat(r.leadCaller())
+	if !ok || !seat.Lead {
+		return
+	}
+	members, err := seat.Members(ctx)
 	if err != nil {
-		return err
+		r.warn(fmt.Errorf("find out who is in the team: %w", err))
 	}
-	seat, ok := r.teams.Seat(caller)
-	if !ok {
-		return nil
-	}
-	for _, m := range absent {
-		if m.BackendType != "in-process" {
+	for _, m := range members {
+		who := mailbox.Address{Team: seat.Team, Agent: m.Name}
+		isAbsent := slices.ContainsFunc(absent, func(a team.Member) bool { return a.Name == m.Name })
+		switch {
+		case isAbsent:
+			err = r.revive(ctx, m)
+		case m.Name == seat.Name:
+			continue
+		default:
+			_, err = r.backends.adopt(ctx, who)
+		}
+		if err == nil {
 			continue
 		}
-		who := mailbox.Address{Team: seat.Team, Agent: m.Name}
-		if err := r.teams.Gone(ctx, who, "it ran inside a process that has ended"); err != nil {
-			return fmt.Errorf("take %s off its team: %w", who, err)
+		r.warn(err)
+		if err := r.teams.Gone(ctx, who, "it could not be brought back"); err != nil {
+			r.warn(fmt.Errorf("take %s off its team: %w", who, err))
 		}
 	}
-	return nil
+}
+
+func (r *Runtime) revive(ctx context.Context, m team.Member) error {
+	_, err := r.teams.Revive(ctx, r.leadCaller(), m)
+	return err
 }
 
 func agentNames() []string {

@@ -14,6 +14,7 @@ type member struct {
 	caller  tool.Caller
 	agent   event.Agent
 	session *session.Session
+	stop    <-chan struct{} // closed when it is to end at once; nil: never
 }
 
 // members are the live ones, by agent id.
@@ -39,7 +40,11 @@ func (r *Runtime) addMember(m *member, started event.AgentStarted, ended func())
 	r.tree.Stream.Publish(m.agent, started)
 	r.members.ending.Go(func() {
 		defer close(over)
-		<-m.session.Done()
+		select {
+		case <-m.session.Done():
+		case <-m.stop:
+			_ = m.session.Close(session.ErrLeave) // what could not be given back was told
+		}
 		r.stopJobs(m.caller.Key())
 		r.members.mu.Lock()
 		delete(r.members.live, m.caller.AgentID)

@@ -127,7 +127,7 @@ func (r *Runtime) stateRoots() []string {
 
 // delegateTools stay when the lead only delegates.
 var delegateTools = []string{
-	"Agent", "TeamCreate", "TeamDelete", "SendMessage", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "AskUserQuestion",
+	"Agent", "TeamCreate", "TeamDelete", "SendMessage", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "AskUserQuestion", "Wait",
 }
 
 // readDenied reports whether a rule denies reading a resolved path.

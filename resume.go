@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -24,7 +25,20 @@ func (r *Runtime) pickSession(ctx context.Context) (transcript.Ref, error) {
 	if !r.cfg.Fork {
 		return *from, nil
 	}
-	return fresh, r.fork(ctx, *from, fresh)
+	return fresh, r.fork(ctx, *from, fresh, false)
+}
+
+// resumable makes the conversation of a teammate one that a process of its own can
+// resume, and returns its session id ([team.PanesConfig]). What it was told inside
+// its lead's process is copied into a main session, with the marks of the mail
+// that it has seen.
+func (r *Runtime) resumable(ctx context.Context, record team.AgentRecord) (string, error) {
+	if record.AgentID == "" {
+		return record.SessionID, nil
+	}
+	kept := transcript.Ref{Project: record.Project, Session: record.SessionID, Agent: record.AgentID}
+	own := transcript.Ref{Project: record.Project, Session: ids.UUID()}
+	return own.Session, r.fork(ctx, kept, own, true)
 }
 
 // resumed finds the session to go on with; nil when a new one is wanted.
@@ -48,8 +62,9 @@ func (r *Runtime) resumed(ctx context.Context) (*transcript.Ref, error) {
 	return nil, fmt.Errorf("no conversation to continue in %s: %w", r.cfg.Cwd, transcript.ErrNotFound)
 }
 
-// fork copies a session, which may be open elsewhere, under a new id.
-func (r *Runtime) fork(ctx context.Context, from, to transcript.Ref) error {
+// fork copies a session, which may be open elsewhere, under a new id. Mail that
+// the original has seen is the original's, unless the copy takes its place.
+func (r *Runtime) fork(ctx context.Context, from, to transcript.Ref, instead bool) error {
 	entries, err := r.stores.transcripts.Read(ctx, from)
 	if err != nil {
 		return fmt.Errorf("fork %s: %w", from, err)
@@ -59,8 +74,10 @@ func (r *Runtime) fork(ctx context.Context, from, to transcript.Ref) error {
 		return fmt.Errorf("fork %s: %w", from, err)
 	}
 	for i := range entries {
-		entries[i].SessionID = to.Session
-		entries[i].Receipts = nil // its mail is the original's
+		entries[i].SessionID, entries[i].AgentID, entries[i].Sidechain = to.Session, to.Agent, false
+		if !instead {
+			entries[i].Receipts = nil
+		}
 	}
 	if err := log.Append(ctx, entries...); err != nil {
 		err = fmt.Errorf("fork %s: %w", from, err)

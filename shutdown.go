@@ -19,8 +19,10 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 	orderly, cancel := context.WithTimeout(ctx, shutdownTime)
 	defer cancel()
 	err := r.lead.Close(session.ErrClosed)
-	if e := r.teams.Shutdown(orderly, r.leadCaller()); e != nil && !errors.Is(e, context.DeadlineExceeded) {
-		err = errors.Join(err, e)
+	if r.seat == nil { // a teammate leaves alone
+		if e := r.teams.Shutdown(orderly, r.leadCaller()); e != nil && !errors.Is(e, context.DeadlineExceeded) {
+			err = errors.Join(err, e)
+		}
 	}
 	return errors.Join(err, r.close(session.ErrClosed))
 }
@@ -33,9 +35,17 @@ func (r *Runtime) close(cause error) error {
 	return r.closing(func() error {
 		err := r.lead.Close(cause)
 		r.members.close(cause)
-		r.jobs.Close()
-		r.tree.Stream.End()
-		r.folding.Wait()
-		return errors.Join(err, r.stores.close())
+		return errors.Join(err, r.end(), r.stores.close())
 	})
+}
+
+// end ends what runs beside the sessions.
+func (r *Runtime) end() error {
+	r.jobs.Close()
+	r.stopWatching()
+	r.watching.Wait()
+	err := r.teams.Close()
+	r.tree.Stream.End()
+	r.folding.Wait()
+	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -80,7 +81,7 @@ func (s *mailSource) Close() error {
 func mailInput(m team.Mail) session.Input {
 	in := session.Input{
 		Rank: ranks[m.Kind], Title: m.Preview, Content: []transcript.Block{transcript.TextBlock(m.Text)},
-		Receipts: make([]string, len(m.IDs)),
+		Receipts: make([]string, len(m.IDs)), Mode: permission.Mode(m.Mode),
 	}
 	for i, id := range m.IDs {
 		in.Receipts[i] = string(id)

@@ -20,6 +20,10 @@ type stores struct {
 	tasks       task.Store
 	teams       team.Store
 	asks        func(transcript.Ref) ask.Store
+	desk        ask.Desk
+	seals       mailbox.Seals
+	records     team.Records
+	presence    team.Presence
 	close       func() error
 }
 
@@ -30,7 +34,8 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 	files := filestore.New(root, options...)
 	s := stores{
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(), teams: files.Teams(),
-		asks: files.Asks, close: files.Close,
+		asks: files.Asks, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
+		close: files.Close,
 	}
 	if noPersistence {
 		memory := memstore.New()
@@ -48,8 +53,26 @@ type State struct{ files *filestore.Store }
 // lease and starts nothing.
 func OpenState(root layout.Root) *State { return &State{filestore.New(root)} }
 
-// Teams are the rosters.
-func (s *State) Teams() team.Store { return s.files.Teams() }
+// Rosters are the teams' rosters.
+func (s *State) Rosters() team.Store { return s.files.Teams() }
+
+// Teams are what may be done in teams from outside their processes. No teammate
+// can be started with them.
+func (s *State) Teams() *team.Teams {
+	return team.New(team.Options{
+		Store: s.files.Teams(), Mail: s.files.Mail(), Tasks: s.files.Tasks(),
+		Seals: s.files.Seals(), Records: s.files.Records(), Presence: s.files.Presence(),
+	})
+}
+
+// Records are what is ours alone about teams.
+func (s *State) Records() team.Records { return s.files.Records() }
+
+// Presence says which agents have a process of their own.
+func (s *State) Presence() team.Presence { return s.files.Presence() }
+
+// Desk is where open questions lie.
+func (s *State) Desk() ask.Desk { return s.files.Desk() }
 
 // Tasks are the task lists.
 func (s *State) Tasks() task.Store { return s.files.Tasks() }

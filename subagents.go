@@ -9,6 +9,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/tool"
@@ -95,6 +96,9 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 	agent := event.Agent{Session: ref.Session, ID: ref.Agent, Name: q.Type, Call: q.Call}
 	ended := make(chan event.Outcome, 1)
 	p := part{ref: ref, caller: caller, agent: agent, maxRounds: q.MaxTurns, idle: r.idleSubAgent(ref.Agent, ended)}
+	if parent, ok := r.sessionOf(q.Caller); ok && parent.State().Mode == permission.Plan {
+		p.mode = permission.Plan // who plans cannot have others change things
+	}
 	if q.Type == prompt.Explore {
 		p.only = exploreTools
 	}
@@ -103,7 +107,7 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 	if err != nil {
 		return result, err
 	}
-	gone, err := r.addMember(&member{caller, agent, sess}, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt}, func() {})
+	gone, err := r.addMember(&member{caller: caller, agent: agent, session: sess}, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt}, func() {})
 	if err == nil {
 		err = sess.Send(ctx, firstInput(q))
 	}

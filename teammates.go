@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -29,28 +30,67 @@ func newInProcess(r *Runtime) *inProcess {
 }
 
 // Kind implements [team.Backend].
-func (b *inProcess) Kind() string { return "in-process" }
+func (b *inProcess) Kind(context.Context) (string, error) { return team.InProcess, nil }
 
 // Start implements [team.Backend]: it opens the teammate's session and gives it
 // its first input.
-func (b *inProcess) Start(ctx context.Context, s team.Spawn) error {
+func (b *inProcess) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
+	ref, agentID := b.conversationOf(s)
 	caller := tool.Caller{
-		SessionID: s.LeadSession, AgentID: "t" + ids.Hex(6), AgentName: s.Member.Name, AgentType: s.Member.AgentType,
+		SessionID: s.LeadSession, AgentID: agentID, AgentName: s.Member.Name, AgentType: s.Member.AgentType,
 		Team: s.Seat.Team, Cwd: s.Member.Cwd, Model: s.Member.Model,
 	}
-	agent := event.Agent{Session: s.LeadSession, ID: caller.AgentID, Name: s.Member.Name, Color: s.Member.Color}
-	wake, unwatch := s.Seat.WatchTasks()
-	sess, err := b.r.open(ctx, part{
-		ref:    transcript.Ref{Project: b.r.cfg.Cwd, Session: s.LeadSession, Agent: caller.AgentID},
-		caller: caller, agent: agent, begins: s.Seat.Working, idle: idleTeammate(s.Seat), wake: wake,
+	mode, err := b.r.mateMode(ctx, s.Seat, s.Member.PlanModeRequired)
+	if err != nil {
+		return team.Started{}, err
+	}
+	p := part{
+		ref: ref, caller: caller, mode: mode, begins: s.Seat.Working, idle: b.r.idleSeat(s.Seat),
+		agent: event.Agent{Session: s.LeadSession, ID: agentID, Name: s.Member.Name, Color: s.Member.Color},
+	}
+	var unwatch func()
+	p.wake, unwatch = s.Seat.WatchTasks()
+	sess, err := b.r.open(ctx, p)
+	if err != nil {
+		unwatch()
+		return team.Started{}, err
+	}
+	if err := b.enter(ctx, s, p, sess, unwatch); err != nil {
+		return team.Started{}, errors.Join(err, sess.Close(err))
+	}
+	return team.Started{}, sess.Send(ctx, firstMateInput(s))
+}
+
+// conversationOf says where a teammate's conversation lies: of one that comes
+// back where it was, also when that was a main session of its own.
+func (b *inProcess) conversationOf(s team.Spawn) (ref transcript.Ref, agentID string) {
+	agentID = "t" + ids.Hex(6)
+	ref = transcript.Ref{Project: b.r.cfg.Cwd, Session: s.LeadSession, Agent: agentID}
+	if s.Record != nil {
+		ref = transcript.Ref{Project: s.Record.Project, Session: s.Record.SessionID, Agent: s.Record.AgentID}
+		if s.Record.AgentID != "" {
+			agentID = s.Record.AgentID
+		}
+	}
+	return ref, agentID
+}
+
+// enter makes an opened teammate a member of the tree, and keeps what it takes to
+// bring it back.
+func (b *inProcess) enter(ctx context.Context, s team.Spawn, p part, sess *session.Session, unwatch func()) error {
+	err := s.Seat.Remember(ctx, team.AgentRecord{
+		AgentID: p.ref.Agent, SessionID: p.ref.Session, Project: p.ref.Project, Backend: team.InProcess,
+		Description: s.Description, Mode: string(p.mode), PlanFile: b.r.planner.PlanFile(p.caller), Signs: true,
 	})
 	if err != nil {
 		unwatch()
 		return err
 	}
-	b.add(s.Seat.Address(), sess)
+	b.mu.Lock()
+	b.mates[s.Seat.Address()] = sess
+	b.mu.Unlock()
 	gone := context.WithoutCancel(ctx)
-	_, err = b.r.addMember(&member{caller, agent, sess}, event.AgentStarted{
+	_, err = b.r.addMember(&member{p.caller, p.agent, sess, s.Seat.Stopping()}, event.AgentStarted{
 		Type: s.Member.AgentType, Model: s.Member.Model, Teammate: true, Prompt: s.Member.Prompt,
 	}, func() {
 		unwatch()
@@ -58,18 +98,17 @@ func (b *inProcess) Start(ctx context.Context, s team.Spawn) error {
 	})
 	if err != nil {
 		unwatch()
-		return errors.Join(err, sess.Close(err))
 	}
-	return sess.Send(ctx, session.Input{
-		Rank: session.Prompt, Title: s.Description,
-		Content: []transcript.Block{transcript.TextBlock(s.Introduction), transcript.TextBlock(s.Input)},
-	})
+	return err
 }
 
-func (b *inProcess) add(who mailbox.Address, sess *session.Session) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mates[who] = sess
+func firstMateInput(s team.Spawn) session.Input {
+	in := session.Input{Rank: session.Prompt, Title: s.Description}
+	if s.Introduction != "" {
+		in.Content = append(in.Content, transcript.TextBlock(s.Introduction))
+	}
+	in.Content = append(in.Content, transcript.TextBlock(s.Input))
+	return in
 }
 
 // ended tells the team that a session is over, however that came.
@@ -109,14 +148,26 @@ func (b *inProcess) Stop(ctx context.Context, who mailbox.Address, cause error) 
 	return sess.Close(cause)
 }
 
-// idleTeammate is what a teammate does when it becomes idle: it leaves when it
-// has agreed to shut down; else it takes an open task; else it tells the lead.
-func idleTeammate(seat *team.Seat) func(context.Context, *event.Outcome) (*session.Input, error) {
+// mateMode is the permission mode that a teammate begins in: "" is its lead's. One
+// that has to plan first plans until a plan of its was approved.
+func (r *Runtime) mateMode(ctx context.Context, seat *team.Seat, mustPlan bool) (permission.Mode, error) {
+	if !mustPlan {
+		return "", nil
+	}
+	name, approved, err := seat.ApprovedMode(ctx)
+	if err != nil || !approved {
+		return permission.Plan, err
+	}
+	return permission.ParseMode(name)
+}
+
+// idleSeat is what a teammate does when it becomes idle: it leaves when it has
+// agreed to shut down, or would have to and cannot say so; else it takes an open
+// task; else it tells the lead.
+func (r *Runtime) idleSeat(seat *team.Seat) func(context.Context, *event.Outcome) (*session.Input, error) {
 	return func(ctx context.Context, last *event.Outcome) (*session.Input, error) {
-		select {
-		case <-seat.Left():
-			return nil, session.ErrLeave
-		default:
+		if left, err := hasLeft(ctx, seat, last); left || err != nil {
+			return nil, errors.Join(err, leaving(left))
 		}
 		claimed, ok, err := seat.Claim(ctx)
 		if err != nil {
@@ -134,9 +185,33 @@ func idleTeammate(seat *team.Seat) func(context.Context, *event.Outcome) (*sessi
 		if last == nil {
 			return nil, nil
 		}
+		if err := r.rests(ctx); err != nil {
+			return nil, err
+		}
 		reason, failure := idleReason(*last)
 		return nil, seat.NotifyIdle(ctx, reason, failure)
 	}
+}
+
+// hasLeft reports whether a teammate has agreed to shut down. When its model
+// cannot answer, since its turns fail, its runtime agrees for it.
+func hasLeft(ctx context.Context, seat *team.Seat, last *event.Outcome) (bool, error) {
+	select {
+	case <-seat.Left():
+		return true, nil
+	default:
+	}
+	if last == nil || last.Reason != event.Failed {
+		return false, nil
+	}
+	return seat.TurnFailed(ctx)
+}
+
+func leaving(left bool) error {
+	if left {
+		return session.ErrLeave
+	}
+	return nil
 }
 
 func idleReason(o event.Outcome) (reason team.IdleReason, failure string) {

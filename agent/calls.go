@@ -62,6 +62,9 @@ func (r *run) runCalls(ctx context.Context, uses []transcript.Block) (next, erro
 		calls = calls[n:]
 	}
 	r.addResults(results)
+	if !r.addNotes(results) {
+		return finished, nil
+	}
 	if ctx.Err() != nil {
 		return finished, context.Cause(ctx)
 	}
@@ -175,6 +178,7 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 	if verdict.Input != nil {
 		call.Input = verdict.Input
 	}
+	res.Note = verdict.Note
 	emit(Started{call})
 	res.Result = runTool(ctx, t, call)
 	return res
@@ -197,6 +201,22 @@ func (r *run) addResults(results []Result) {
 		blocks[i] = res.Result.Block(res.Call)
 	}
 	r.add(transcript.Message{Role: transcript.User, Content: blocks})
+}
+
+// addNotes tells the model what came with the approvals of a round. It returns
+// false when the consumer broke off.
+func (r *run) addNotes(results []Result) bool {
+	for _, res := range results {
+		if res.Note == "" {
+			continue
+		}
+		m := transcript.UserText(res.Note)
+		if !r.yield(Note{m}) {
+			return false
+		}
+		r.add(m)
+	}
+	return true
 }
 
 // failures counts rounds in a row that made the same calls and failed the same

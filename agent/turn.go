@@ -36,6 +36,7 @@ type Verdict struct {
 	Input   json.RawMessage // replaces the call's input; nil keeps it
 	Reason  string          // of a refusal, for the model
 	EndTurn bool            // a refusal may end the turn
+	Note    string          // of an approval: what the model is told after the results of its round
 }
 
 // Step is one thing that a turn did: [Delta], [Reply], [Started] or [Result].
@@ -60,12 +61,14 @@ type Result struct {
 	Call   tool.Call
 	Tool   string // the tool's own name; "" when there is none of that name
 	Result tool.Result
-	Denied bool // the permission decision refused it
+	Denied bool   // the permission decision refused it
+	Note   string // that came with the approval; a [Note] follows for it
 	Took   time.Duration
 }
 
-// Note is a user message that the loop itself adds between rounds, to go on
-// after a reply that was cut off.
+// Note is a user message that the loop itself adds between rounds: to go on after
+// a reply that was cut off, or to tell what came with an approval. It stands
+// apart from the results, so that no tool's output can pass for it.
 type Note struct{ Message transcript.Message }
 
 func (Delta) step()   {}

@@ -39,6 +39,10 @@ type Ask struct {
 	Suggestions []Suggestion    `json:"suggestions,omitempty"`
 	Asked       time.Time       `json:"asked"`
 	Deadline    time.Time       `json:"deadline,omitzero"` // zero: none
+	// Answer is set while the answer is known and the asker is not done with it:
+	// its process was killed while the call waited, so the model has to be told,
+	// and to make the call again.
+	Answer *Answer `json:"answer,omitempty"`
 }
 
 // Suggestion is a change of the permission rules that would make this ask
@@ -86,11 +90,11 @@ var (
 // Store keeps the asks of one session. Implementations pass the suite in
 // internal/storetest. Only the session's owner calls it.
 type Store interface {
-	// Put keeps a pending ask.
+	// Put keeps a pending ask, in the place of an older version of it.
 	Put(ctx context.Context, a Ask) error
 	// Resolve keeps the answer of an ask: [ErrUnknown] when it is not kept,
 	// [ErrAnswered] when it has one.
 	Resolve(ctx context.Context, id string, answer Answer) error
-	// Pending lists the asks without an answer, oldest first.
+	// Pending lists the asks that are not resolved, oldest first.
 	Pending(ctx context.Context) ([]Ask, error)
 }

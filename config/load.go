@@ -168,11 +168,11 @@ func set[T any](m *merge, source Source, key string, to, from *T) {
 	}
 }
 
-// The words that settings with a choice take.
-var (
-	teammateModes = []string{"auto", "in-process", "tmux", "iterm2"}
-	planApprovals = []string{"auto", "lead", "person"}
-)
+// TeammateModes are the words that the setting teammateMode takes.
+var TeammateModes = []string{"auto", "in-process", "tmux", "iterm2"}
+
+// planApprovals are the words that planApproval takes.
+var planApprovals = []string{"auto", "lead", "person"}
 
 func (m *merge) setWord(source Source, p *parsed, key string, to, from *string, words []string) {
 	if from != nil && !slices.Contains(words, *from) {
@@ -187,7 +187,7 @@ func (m *merge) addValues(source Source, p *parsed) {
 	set(m, source, "model", &s.Model, p.Model)
 	set(m, source, "syncWrites", &s.SyncWrites, p.SyncWrites)
 	set(m, source, "trustUnsignedTeamAnswers", &s.TrustUnsigned, p.TrustUnsigned)
-	m.setWord(source, p, "teammateMode", &s.TeammateMode, p.TeammateMode, teammateModes)
+	m.setWord(source, p, "teammateMode", &s.TeammateMode, p.TeammateMode, TeammateModes)
 	m.setWord(source, p, "planApproval", &s.PlanApproval, p.PlanApproval, planApprovals)
 	m.setMillis(source, p, "orphanGraceMs", &s.OrphanGrace, p.OrphanGraceMs)
 	m.setMillis(source, p, "printWaitCeilingMs", &s.PrintWaitCeiling, p.PrintWaitCeilingMs)

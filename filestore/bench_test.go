@@ -42,6 +42,56 @@ func BenchmarkPost(b *testing.B) {
 	}
 }
 
+// BenchmarkInbox is what it costs to append to an inbox, and to take from it
+// (list what is new, and mark it read), by how much was read before.
+func BenchmarkInbox(b *testing.B) {
+	for _, history := range []int{10, 100_000} {
+		root := layout.Root(b.TempDir())
+		writeHistory(b, root, history)
+		// Two stores, as the sender's process and the reader's have them.
+		sender, reader := open(b, root).Mail(), open(b, root).Mail()
+		takeMail(b, reader)
+		m := ordinary(1)
+		b.Run(fmt.Sprintf("append/history=%d", history), func(b *testing.B) {
+			for n := 1; b.Loop(); n++ {
+				check(b, sender.Post(b.Context(), faultBox, m))
+				if n%32 == 0 && history == 10 { // so that it stays as short as it is
+					b.StopTimer()
+					writeHistory(b, root, history)
+					b.StartTimer()
+				}
+			}
+		})
+		writeHistory(b, root, history)
+		takeMail(b, reader)
+		b.Run(fmt.Sprintf("take/history=%d", history), func(b *testing.B) {
+			for n := 1; b.Loop(); n++ {
+				b.StopTimer()
+				if n%32 == 0 && history == 10 {
+					writeHistory(b, root, history)
+				}
+				check(b, sender.Post(b.Context(), faultBox, m))
+				b.StartTimer()
+				if got := takeMail(b, reader); len(got) != 1 {
+					b.Fatalf("took %d messages", len(got))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkColdInbox is the first look at a long inbox.
+func BenchmarkColdInbox(b *testing.B) {
+	root := layout.Root(b.TempDir())
+	writeHistory(b, root, 100_000)
+	for b.Loop() {
+		s := filestore.New(root)
+		_, err := s.Mail().Unread(b.Context(), faultBox)
+		check(b, err)
+		check(b, s.Close())
+	}
+}
+
 func ids(messages []mailbox.Message) []mailbox.ID {
 	list := make([]mailbox.ID, len(messages))
 	for i, m := range messages {
@@ -88,28 +138,26 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkClaim is one claim and its completion.
+// BenchmarkClaim is one claim and its way back, in a list that is done but for
+// one task in its middle.
 func BenchmarkClaim(b *testing.B) {
 	for _, size := range []int{10, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("tasks=%d", size), func(b *testing.B) {
-			s := filestore.New(layout.Root(b.TempDir()))
-			tasks := s.Tasks()
-			for i := range size {
-				t := task.Task{Subject: fmt.Sprint(i), Status: task.Completed}
-				if i == size/2 {
-					t.Status = task.Pending
-				}
-				if _, err := tasks.Create(b.Context(), "l", t); err != nil {
-					b.Fatal(err)
+			root := layout.Root(b.TempDir())
+			writeTasks(b, root, size, func(int) []int { return nil })
+			for i := 1; i <= size; i++ {
+				if i != size/2 {
+					edit(b, root.Task("t", fmt.Sprint(i)), `"pending"`, `"completed"`)
 				}
 			}
+			tasks := open(b, root).Tasks()
 			pending, nobody := task.Pending, ""
 			for b.Loop() {
-				t, ok, err := tasks.Claim(b.Context(), "l", "w1")
+				t, ok, err := tasks.Claim(b.Context(), "t", "w1")
 				if err != nil || !ok {
 					b.Fatal(ok, err)
 				}
-				if _, err := tasks.Update(b.Context(), "l", t.ID, task.Change{Status: &pending, Owner: &nobody}); err != nil {
+				if _, err := tasks.Update(b.Context(), "t", t.ID, task.Change{Status: &pending, Owner: &nobody}); err != nil {
 					b.Fatal(err)
 				}
 			}

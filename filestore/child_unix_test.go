@@ -38,8 +38,16 @@ func runAsChild() {
 		err = postMany(ctx, root, fields[2], number(fields[3]))
 	case "foreign":
 		err = postAsForeign(root, fields[2], number(fields[3]))
+	case "read":
+		err = readUntilStopped(ctx, root)
 	case "claim":
 		err = claimAll(ctx, root, fields[2], number(fields[3]))
+	case "seal":
+		err = sealTogether(ctx, root, number(fields[2]))
+	case "leave":
+		err = leaveTogether(ctx, root, number(fields[2]))
+	case "enter":
+		err = enterTogether(ctx, root)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
@@ -66,7 +74,7 @@ func repeatAndDie(ctx context.Context, root layout.Root, action string, n int, h
 		faulty.Decide = fsx.FailNth(n, fsx.Fault{Short: half, Then: dieNow})
 	}
 	for i := 1; i <= killRounds; i++ {
-		ack, err := killActions[action].act(ctx, s, i)
+		ack, err := everyKillAction()[action].act(ctx, s, i)
 		if err != nil {
 			return err
 		}

@@ -83,6 +83,21 @@ func readMail(ctx context.Context, s *filestore.Store) error {
 	return err
 }
 
+// longMail makes an inbox that is long enough to be marked in place.
+func longMail(ctx context.Context, s *filestore.Store) error {
+	long := post("w2", strings.Repeat("long ", 20_000), "", "2026-11-21T03:18:57.981Z", "")
+	return errors.Join(s.Mail().Post(ctx, faultBox, long), postTwo(ctx, s))
+}
+
+// markNewest marks the newest two messages of three.
+func markNewest(ctx context.Context, s *filestore.Store) error {
+	unread, err := s.Mail().Unread(ctx, faultBox)
+	if err != nil || len(unread) < 3 {
+		return err
+	}
+	return s.Mail().MarkRead(ctx, faultBox, ids(unread[1:]))
+}
+
 func makeTasks(ctx context.Context, s *filestore.Store) error {
 	var errs []error
 	for _, t := range []task.Task{{Subject: "one"}, {Subject: "two", BlockedBy: []string{"1"}},
@@ -142,6 +157,10 @@ var operations = []operation{
 			}
 			return s.Mail().MarkRead(ctx, faultBox, []mailbox.ID{unread[0].ID})
 		}},
+	{name: "mark read in place", setup: longMail, warm: readMail, act: markNewest},
+	{name: "mark read in place, cold", setup: longMail, warm: nothing, act: markNewest},
+	{name: "post to a long inbox", setup: longMail, warm: readMail,
+		act: func(ctx context.Context, s *filestore.Store) error { return postNumber(ctx, s, 3) }},
 	{name: "create", setup: makeTasks, warm: readTasks,
 		act: func(ctx context.Context, s *filestore.Store) error {
 			_, err := s.Tasks().Create(ctx, "t", task.Task{Subject: "new", Blocks: []string{"3"}, BlockedBy: []string{"1", "2"}})
@@ -168,6 +187,24 @@ var operations = []operation{
 			_, err := s.Tasks().Release(ctx, "t", "w1")
 			return err
 		}},
+	{name: "release several",
+		setup: func(ctx context.Context, s *filestore.Store) error {
+			return errors.Join(makeTasks(ctx, s), update("1", task.Change{Owner: ptr("w1")})(ctx, s))
+		},
+		warm: readTasks,
+		act: func(ctx context.Context, s *filestore.Store) error {
+			_, err := s.Tasks().Release(ctx, "t", "w1")
+			return err
+		}},
+	{name: "claim, cold", setup: makeTasks, warm: nothing,
+		act: func(ctx context.Context, s *filestore.Store) error {
+			_, ok, err := s.Tasks().Claim(ctx, "t", "w9")
+			if err == nil && !ok {
+				err = errors.New("nothing to claim")
+			}
+			return err
+		}},
+	{name: "complete", setup: makeTasks, warm: readTasks, act: update("1", completed)},
 	{name: "reset", setup: makeTasks, warm: readTasks,
 		act: func(ctx context.Context, s *filestore.Store) error { return s.Tasks().Reset(ctx, "t") }},
 	{name: "remove list", setup: makeTasks, warm: readTasks, partly: true,
@@ -177,6 +214,19 @@ var operations = []operation{
 		act: func(ctx context.Context, s *filestore.Store) error {
 			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
 				c.Members = append(c.Members, alphaMate("w1", "haiku", "p", "blue", 1))
+				return nil
+			})
+			return err
+		}},
+	{name: "remove member", warm: nothing,
+		setup: func(ctx context.Context, s *filestore.Store) error {
+			c := faultTeam
+			c.Members = append(slices.Clone(c.Members), alphaMate("w1", "haiku", "p", "blue", 1))
+			return s.Teams().Create(ctx, c)
+		},
+		act: func(ctx context.Context, s *filestore.Store) error {
+			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
+				c.Members = slices.DeleteFunc(c.Members, func(m team.Member) bool { return m.Name == "w1" })
 				return nil
 			})
 			return err
@@ -222,6 +272,13 @@ func dump(t *testing.T, root layout.Root) map[string]string {
 			t.Errorf("lock left behind: %s", path)
 		case strings.HasSuffix(name, ".tmp"):
 			t.Errorf("temporary file left behind: %s", path)
+		case strings.HasSuffix(name, ".seals"):
+			lines, err := wholeSeals(path)
+			if err != nil {
+				return err
+			}
+			rel, _ := filepath.Rel(string(root), path)
+			files[rel] = lines
 		case d.IsDir(), name == ".lock", name == ".highwatermark", strings.HasSuffix(name, ".lease"), strings.HasSuffix(name, ".receipts"):
 		default:
 			data, err := os.ReadFile(path)
@@ -291,7 +348,7 @@ func TestOpenLogSurvivesFaults(t *testing.T) {
 // Every operation fails whole when any one call fails, and works when it is
 // tried again.
 func TestEveryCallFailsOnce(t *testing.T) {
-	for _, op := range operations {
+	for _, op := range slices.Concat(operations, ownOperations) {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
 			before, after := wanted(t, op)

@@ -25,7 +25,7 @@ func seldom(t *testing.T, root layout.Root) *filestore.Store {
 }
 
 // edit changes a task file in place, as a program without locks does.
-func edit(t *testing.T, path, old, new string) {
+func edit(t testing.TB, path, old, new string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	check(t, err)

@@ -54,39 +54,32 @@ func (m *mail) load(ctx context.Context, path string) (*inbox, error) {
 	return v.inbox, err
 }
 
-// follow returns the version that an inbox grew to, or nil when it did not just
-// grow, or is growing now.
+// follow returns the version that an inbox became by growing or by marks in
+// place, or nil when more happened to it, or it is being written now.
 func (m *mail) follow(path string, box *inbox, now fsx.Key) *inbox {
-	if box == nil || !box.canonical || !box.key.Grown(now) || now.Size() > maxInbox {
+	if box == nil || !box.mayBecome(now) {
 		return nil
 	}
-	at := box.key.Size() - int64(len(box.end))
-	data := make([]byte, now.Size()-at)
 	f, err := m.fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}
-	_, err = f.ReadAt(data, at)
-	if closeErr := f.Close(); err != nil || closeErr != nil {
+	later, ok := box.newsIn(f, now)
+	if closeErr := f.Close(); !ok || closeErr != nil {
 		return nil
 	}
-	more, ok := box.growth(data, at)
-	if !ok {
-		return nil
-	}
-	return m.grow(path, box, more, data, now)
+	return m.grow(path, box, later)
 }
 
 // grow makes the next version of the newest one, or nil when box is not the
 // newest any more.
-func (m *mail) grow(path string, box *inbox, more []entry, content []byte, key fsx.Key) *inbox {
+func (m *mail) grow(path string, box *inbox, later news) *inbox {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.boxes[path] != box {
 		return nil
 	}
-	next := box.plus(more, content)
-	next.key = key
+	next := box.plus(later)
 	m.boxes[path] = next
 	return next
 }

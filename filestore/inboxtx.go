@@ -12,7 +12,6 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/mailbox"
 )
 
 // inboxTx is one change of an inbox, made under its lock.
@@ -142,36 +141,9 @@ func (tx *inboxTx) extended(was fsx.Key, tail []byte) {
 		return
 	}
 	data := append(bytes.Clone(box.end[:len(box.end)-len(closing)]), tail...)
-	if more, ok := box.growth(data, was.Size()-int64(len(box.end))); ok {
-		tx.grow(tx.path, box, more, data, tx.key)
+	if more, ok := growth(box.end, data, int(was.Size())-len(box.end)); ok {
+		tx.grow(tx.path, box, news{key: tx.key, more: more, end: endOf(data)})
 	}
-}
-
-// markRead marks messages read.
-func (tx *inboxTx) markRead(ctx context.Context, ids []mailbox.ID) error {
-	if box := tx.known(tx.path); box != nil { // saves reading all of it again
-		if key, err := fsx.KeyAt(tx.fsys, tx.path); err == nil {
-			tx.follow(tx.path, box, key)
-		}
-	}
-	known := tx.known(tx.path)
-	v, err := tx.current(ctx)
-	if err != nil {
-		return err
-	}
-	marked, rest, err := v.inbox.marked(v.content, ids)
-	if err != nil || marked == nil && !v.mended {
-		return err
-	}
-	if marked == nil {
-		marked = v.content
-	}
-	if err := tx.save(v, marked); err != nil {
-		return err
-	}
-	next := &inbox{key: tx.key, canonical: true, end: endOf(marked), unread: rest, ids: v.inbox.ids}
-	tx.replaceKnown(tx.path, known, next)
-	return nil
 }
 
 // save replaces the file.

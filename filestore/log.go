@@ -66,6 +66,15 @@ func (l *log) append(ctx context.Context, entries []transcript.Entry) error {
 	return l.lines.append(lines)
 }
 
+// Rest closes the files until the next Append, so that a log at rest holds no more
+// than its lease: one open file.
+func (l *log) Rest() error {
+	if err := errors.Join(l.lines.close(), l.receipts.close()); err != nil {
+		return fmt.Errorf("let transcript %s rest: %w", l.ref, err)
+	}
+	return nil
+}
+
 func (l *log) Close() error {
 	if err := errors.Join(l.lines.close(), l.receipts.close(), l.lease.Release()); err != nil {
 		return fmt.Errorf("close transcript %s: %w", l.ref, err)

@@ -56,30 +56,44 @@ func (l *lookout) run() {
 		case <-l.quit:
 			return
 		case p := <-l.places:
-			n.follow(l.hub.fsys, p.folder)
+			_ = n.follow(l.hub.fsys, p.folder) // we look in any case
 			if p.name == anyFile {
 				l.sweep(p.folder)
 			} else {
 				l.check(p.folder, p.name)
 			}
 		case event := <-n.events:
+			n.lost(event)
 			if name := filepath.Base(event.Name); isShared(name) {
 				l.check(filepath.Dir(event.Name), name)
 			}
 		case <-n.errors: // events were dropped
-			l.sweepAll(n)
+			l.poll(n, false)
 		case <-ticker.C:
-			l.sweepAll(n)
+			l.poll(n, true)
 		}
 	}
 }
 
-func (l *lookout) sweepAll(n *notifier) {
+// poll looks at every folder once, and at the files of those of which the system
+// does not tell everything; unless trusted, at the files of all.
+func (l *lookout) poll(n *notifier, trusted bool) {
 	folders := l.hub.watched()
 	n.keep(folders)
 	for _, folder := range folders {
-		n.follow(l.hub.fsys, folder)
-		l.sweep(folder)
+		switch n.follow(l.hub.fsys, folder) {
+		case missing:
+			names, _ := l.hub.waited(folder)
+			for _, name := range names {
+				l.hub.found(folder, name, fsx.Key{})
+			}
+		case told:
+			if !trusted {
+				l.sweep(folder)
+			}
+		default:
+			l.sweep(folder)
+		}
 	}
 }
 
@@ -118,11 +132,26 @@ type notifier struct {
 	system   *fsnotify.Watcher
 	events   chan fsnotify.Event
 	errors   chan error
-	followed map[string]fs.FileInfo
+	followed map[string]followed
 }
 
+// followed is a folder whose events we get.
+type followed struct {
+	info  fs.FileInfo
+	local bool // only processes of this machine write there
+}
+
+// coverage says what the system told of a folder since it was followed last.
+type coverage int
+
+const (
+	unsure  coverage = iota // perhaps not everything
+	told                    // everything
+	missing                 // there is no such folder
+)
+
 func newNotifier() *notifier {
-	n := &notifier{followed: make(map[string]fs.FileInfo)}
+	n := &notifier{followed: make(map[string]followed)}
 	if w, err := fsnotify.NewWatcher(); err == nil {
 		n.system, n.events, n.errors = w, w.Events, w.Errors
 	}
@@ -130,25 +159,35 @@ func newNotifier() *notifier {
 }
 
 // follow asks for the events of a folder, again when it was made anew.
-func (n *notifier) follow(fsys fsx.FS, folder string) {
-	if n.system == nil {
-		return
-	}
+func (n *notifier) follow(fsys fsx.FS, folder string) coverage {
 	info, err := fsys.Lstat(folder)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			n.forget(folder)
-		}
-		return
+	if errors.Is(err, fs.ErrNotExist) {
+		n.forget(folder)
+		return missing
+	}
+	if err != nil || n.system == nil {
+		return unsure
 	}
 	if old, ok := n.followed[folder]; ok {
-		if os.SameFile(old, info) {
-			return
+		if os.SameFile(old.info, info) {
+			if old.local {
+				return told
+			}
+			return unsure
 		}
 		n.forget(folder)
 	}
 	if n.system.Add(folder) == nil {
-		n.followed[folder] = info
+		n.followed[folder] = followed{info, tellsAll(folder)}
+	}
+	return unsure
+}
+
+// lost forgets a folder that was deleted or moved away: one that is made in its
+// place may look the same, and the system tells nothing of it.
+func (n *notifier) lost(event fsnotify.Event) {
+	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) {
+		n.forget(event.Name)
 	}
 }
 

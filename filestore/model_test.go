@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,6 +111,10 @@ func TestMailLikeInMemory(t *testing.T) {
 		model := memstore.New().Mail()
 		text := rapid.OneOf(rapid.SampledFrom([]string{"", "x", "\n]", "\n  }\n]", `",\n"`}), rapid.StringN(0, 300, -1))
 		ctx := t.Context()
+		if rapid.Bool().Draw(t, "long") { // long enough to be marked in place
+			m := mailbox.Message{From: "a", Text: strings.Repeat("x", 70_000)}
+			compare(t, 0, 0, stores[0].Post(ctx, faultBox, m), model.Post(ctx, faultBox, m))
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"post": func(t *rapid.T) {
 				m := mailbox.Message{From: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "from"), Text: text.Draw(t, "text"),

@@ -7,6 +7,9 @@
 // (internal/dirlock) and takes effect by one rename, or when a message is added
 // to an inbox, by one write to its end. A transcript grows by one write per
 // append. A process may be killed at any point.
+//
+// What is ours alone (leases, receipts, seals, records, the desk of open
+// questions) lies in folders named "cadre" beside the shared files.
 package filestore
 
 import (
@@ -44,6 +47,8 @@ type Store struct {
 	mail        *mail
 	tasks       *tasks
 	teams       *teams
+	keys        *keyring
+	seals       *seals
 }
 
 // Option sets what is not the default.
@@ -77,6 +82,8 @@ func New(root layout.Root, options ...Option) *Store {
 	s.tasks = &tasks{Store: s}
 	s.hub = newHub(s.fsys, s.poll, s.tasks.distrust)
 	s.teams = &teams{s}
+	s.keys = &keyring{Store: s}
+	s.seals = &seals{Store: s}
 	return s
 }
 
@@ -94,6 +101,18 @@ func (s *Store) Teams() team.Store { return s.teams }
 
 // Asks keeps the asks of one session, whose transcript the caller has open.
 func (s *Store) Asks(ref transcript.Ref) ask.Store { return &asks{Store: s, ref: ref} }
+
+// Seals says which mail our own runtime wrote.
+func (s *Store) Seals() mailbox.Seals { return s.seals }
+
+// Records keeps what is ours alone about a team.
+func (s *Store) Records() team.Records { return &records{s} }
+
+// Presence says which agents have a process of their own.
+func (s *Store) Presence() team.Presence { return &presence{s} }
+
+// Desk is where open questions lie for other processes.
+func (s *Store) Desk() ask.Desk { return &desk{s} }
 
 // Close ends all watches and waits until nothing of the store runs any more.
 func (s *Store) Close() error {

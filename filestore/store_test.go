@@ -72,4 +72,14 @@ func TestConformance(t *testing.T) {
 			return a.Asks(ref), func() ask.Store { return b.Asks(ref) }
 		})
 	})
+	states := func(t *testing.T) (storetest.State, storetest.State) { return pair(t) }
+	t.Run("seals", func(t *testing.T) { storetest.Seals(t, states) })
+	t.Run("records", func(t *testing.T) { storetest.Records(t, states) })
+	t.Run("presence", func(t *testing.T) { storetest.Presence(t, states) })
+	t.Run("desk", func(t *testing.T) {
+		storetest.Desk(t, func(t *testing.T) (storetest.State, storetest.State) {
+			root := layout.Root(t.TempDir()) // an answer to another question is warned of
+			return open(t, root), open(t, root, filestore.WithSync(true), filestore.WithPoll(50*time.Millisecond))
+		})
+	})
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cadre-dev/cadre/mailbox"
@@ -114,12 +112,7 @@ func (m *mail) Watch(at mailbox.Address) (<-chan struct{}, func()) {
 
 // removeTeam drops all inboxes of a team.
 func (m *mail) removeTeam(name string) {
-	folder := root.TeamDir(name) + string(filepath.Separator)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for path := range m.inboxes {
-		if strings.HasPrefix(path, folder) {
-			delete(m.inboxes, path)
-		}
-	}
+	removeBelow(m.inboxes, root.TeamDir(name))
 }

@@ -44,6 +44,14 @@ func TestConformance(t *testing.T) {
 			return s.Asks(ref), func() ask.Store { return s.Asks(ref) }
 		})
 	})
+	states := func(*testing.T) (storetest.State, storetest.State) {
+		s := memstore.New()
+		return s, s
+	}
+	t.Run("seals", func(t *testing.T) { storetest.Seals(t, states) })
+	t.Run("records", func(t *testing.T) { storetest.Records(t, states) })
+	t.Run("presence", func(t *testing.T) { storetest.Presence(t, states) })
+	t.Run("desk", func(t *testing.T) { storetest.Desk(t, states) })
 }
 
 func TestRemovedTeamTakesItsMailAlong(t *testing.T) {

@@ -3,6 +3,9 @@
 package memstore
 
 import (
+	"maps"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/cadre-dev/cadre/ask"
@@ -22,13 +25,21 @@ type Store struct {
 	mail        mail
 	tasks       tasks
 	teams       teams
+	seals       seals
+	records     records
+	presence    presence
+	desk        desk
 
 	mu   sync.Mutex
 	asks map[transcript.Ref]*asks
 }
 
 // New makes an empty store.
-func New() *Store { return new(Store) }
+func New() *Store {
+	s := new(Store)
+	s.records.exists, s.presence.exists = s.teams.exists, s.teams.exists
+	return s
+}
 
 // Transcripts keeps the transcripts.
 func (s *Store) Transcripts() transcript.Store { return &s.transcripts }
@@ -39,8 +50,20 @@ func (s *Store) Mail() mailbox.Store { return &s.mail }
 // Tasks keeps the task lists.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Teams keeps the rosters; removing a team removes its mail.
-func (s *Store) Teams() team.Store { return &teamsWithMail{&s.teams, &s.mail} }
+// Teams keeps the rosters; a team takes along its mail and what is ours about it.
+func (s *Store) Teams() team.Store { return &wholeTeams{&s.teams, s} }
+
+// Seals says which mail our own runtime wrote.
+func (s *Store) Seals() mailbox.Seals { return &s.seals }
+
+// Records keeps what is ours alone about a team.
+func (s *Store) Records() team.Records { return &s.records }
+
+// Presence says which agents have a process of their own: all in this one.
+func (s *Store) Presence() team.Presence { return &s.presence }
+
+// Desk is where open questions lie.
+func (s *Store) Desk() ask.Desk { return &s.desk }
 
 // Asks keeps the asks of one session.
 func (s *Store) Asks(ref transcript.Ref) ask.Store {
@@ -53,6 +76,12 @@ func (s *Store) Asks(ref transcript.Ref) ask.Store {
 		s.asks[ref] = new(asks)
 	}
 	return s.asks[ref]
+}
+
+// removeBelow drops what would lie in a folder.
+func removeBelow[T any](byPath map[string]T, folder string) {
+	folder += string(filepath.Separator)
+	maps.DeleteFunc(byPath, func(path string, _ T) bool { return strings.HasPrefix(path, folder) })
 }
 
 // Close is there for the symmetry with filestore; there is nothing to close.

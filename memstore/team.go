@@ -16,17 +16,20 @@ type teams struct {
 	configs map[string]team.Config // by the path that their file would have
 }
 
-// teamsWithMail removes a team's inboxes with the team.
-type teamsWithMail struct {
+// wholeTeams removes with a team what would lie in its folder.
+type wholeTeams struct {
 	*teams
-	mail *mail
+	store *Store
 }
 
-func (ts *teamsWithMail) Remove(ctx context.Context, name string) error {
+func (ts *wholeTeams) Remove(ctx context.Context, name string) error {
 	if err := ts.teams.remove(ctx, name); err != nil {
 		return fmt.Errorf("remove team %q: %w", name, err)
 	}
-	ts.mail.removeTeam(name)
+	ts.store.mail.removeTeam(name)
+	ts.store.seals.removeTeam(name)
+	ts.store.records.removeTeam(name)
+	ts.store.presence.removeTeam(name)
 	return nil
 }
 
@@ -56,6 +59,13 @@ func (ts *teams) create(ctx context.Context, c team.Config) error {
 	}
 	ts.configs[ts.Path(c.Name)] = copied(c)
 	return nil
+}
+
+func (ts *teams) exists(name string) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	_, ok := ts.configs[ts.Path(name)]
+	return ok
 }
 
 func (ts *teams) Load(_ context.Context, name string) (team.Config, error) {

@@ -16,7 +16,7 @@ const (
 // reading a path also closes searching it and naming it in a command.
 func (r *review) closes(rule SourcedRule) verdict {
 	if rule.Content == "" {
-		if rule.names(r.Call) {
+		if r.namedBy(rule) {
 			return matches
 		}
 		return noMatch
@@ -29,11 +29,15 @@ func (r *review) closes(rule SourcedRule) verdict {
 			return noMatch
 		}
 		return r.script().runs(rule.Content)
-	case !rule.names(r.Call):
+	case !r.namedBy(rule):
 		return noMatch
 	}
 	return r.contentMatches(rule)
 }
+
+// namedBy reports whether a rule that closes is for the tool that was called, or
+// for the one by whose rules the call is judged.
+func (r *review) namedBy(rule SourcedRule) bool { return rule.names(r.Call) || rule.names(r.made) }
 
 // pathsClosed compares a path rule with every path that the call touches.
 func (r *review) pathsClosed(rule SourcedRule) verdict {

@@ -46,8 +46,11 @@ type Decision struct {
 // decides: deny rules; the state of teams, which is closed to agents; the
 // ceiling of the modes plan and delegate; protected paths; ask rules; a call
 // that is itself a question; allow rules; the mode.
+//
+// A call that does what another tool does (Access.As) is opened by the rules for
+// that tool only, and closed by the rules for either.
 func Decide(p Policy, c Call) Decision {
-	d := (&review{Policy: p, Call: c}).decide()
+	d := (&review{Policy: p, Call: c.judged(), made: c}).decide()
 	if p.Mode == DontAsk && d.Behavior == Ask {
 		d.Behavior = Deny
 		d.Reason += " The mode dontAsk answers every question with no."
@@ -55,10 +58,19 @@ func Decide(p Policy, c Call) Decision {
 	return d
 }
 
+// judged is the call in the name of the tool by whose rules it is judged.
+func (c Call) judged() Call {
+	if c.Access.As != "" {
+		c.Tool, c.Aliases = c.Access.As, nil
+	}
+	return c
+}
+
 // review is one decision in the making.
 type review struct {
 	Policy
-	Call
+	Call         // as it is judged
+	made Call    // as it was made; another one when Access.As is set
 	seen *script // of Access.Command; see [review.script]
 }
 
@@ -82,7 +94,7 @@ func (r *review) byDenyRules() *Decision {
 		if r.closes(rule) == matches {
 			return &Decision{
 				Behavior: Deny, Rule: rule.String(),
-				Reason: fmt.Sprintf("The rule %s denies this call of %s.", rule.from(), r.Tool),
+				Reason: fmt.Sprintf("The rule %s denies this call of %s.", rule.from(), r.made.Tool),
 				Remedy: fmt.Sprintf("remove the deny rule %s", rule.from()),
 			}
 		}
@@ -100,7 +112,7 @@ func (r *review) byDenyRules() *Decision {
 func (r *review) unsure(rule SourcedRule) Decision {
 	return Decision{
 		Behavior: Ask, Rule: rule.String(),
-		Reason: fmt.Sprintf("It cannot be told whether the rule %s applies to this call of %s.", rule.from(), r.Tool),
+		Reason: fmt.Sprintf("It cannot be told whether the rule %s applies to this call of %s.", rule.from(), r.made.Tool),
 		Remedy: "use a simpler call, in which everything is written out",
 	}
 }
@@ -111,7 +123,7 @@ func (r *review) byAskRules() *Decision {
 		case matches:
 			return &Decision{
 				Behavior: Ask, Rule: rule.String(),
-				Reason: fmt.Sprintf("The rule %s wants a person to approve this call of %s.", rule.from(), r.Tool),
+				Reason: fmt.Sprintf("The rule %s wants a person to approve this call of %s.", rule.from(), r.made.Tool),
 				Remedy: fmt.Sprintf("remove the ask rule %s", rule.from()),
 			}
 		case mayMatch:
@@ -137,7 +149,7 @@ func (r *review) byCeiling() *Decision {
 	case r.Mode == Plan && r.isOutward() && !r.ReadOnly:
 		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
 			Reason: fmt.Sprintf("In plan mode only tools that change nothing run, and %s may change something.", r.Tool)}
-	case r.Mode == Delegate && !slices.Contains(r.DelegateTools, r.Tool):
+	case r.Mode == Delegate && (!slices.Contains(r.DelegateTools, r.Tool) || !slices.Contains(r.DelegateTools, r.made.Tool)):
 		return &Decision{Behavior: Deny, Remedy: "leave delegate mode",
 			Reason: fmt.Sprintf("In delegate mode the lead works through its team, so %s is not available.", r.Tool)}
 	}

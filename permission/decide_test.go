@@ -45,10 +45,19 @@ func bash(line string) Call {
 	return Call{Tool: "Bash", Access: tool.Access{Command: line}}
 }
 
+// check is a call of TaskUpdate that runs the check of a task.
+func check(line string) Call {
+	return Call{Tool: "TaskUpdate", Access: tool.Access{Command: line, As: "Bash"}}
+}
+
 func internal(name string) Call { return Call{Tool: name} }
 
 func question() Call {
 	return Call{Tool: "AskUserQuestion", ReadOnly: true, Access: tool.Access{Ask: true}}
+}
+
+func exitPlan() Call {
+	return Call{Tool: "ExitPlanMode", Access: tool.Access{Ask: true, Plan: true}}
 }
 
 func agent(kind string) Call {
@@ -83,7 +92,7 @@ func (pt policyText) policy(t testing.TB) Policy {
 		Mode: mode, Allow: list(pt.allow), Ask: list(pt.ask), Deny: list(pt.deny),
 		Folders: []string{"/srv/repo", "/srv/extra"}, Readable: []string{"/home/u/.cadre/projects/p/s"},
 		StateRoots: []string{"/home/u/.cadre", "/home/u/.claude"}, Home: "/home/u", PlanFile: pt.planFile,
-		DelegateTools: []string{"SendMessage", "TaskCreate"},
+		DelegateTools: []string{"SendMessage", "TaskCreate", "TaskUpdate"},
 	}
 }
 
@@ -184,6 +193,30 @@ func TestDecide(t *testing.T) {
 		{"plan asks outside", policyText{mode: Plan}, read("/etc/passwd"), Ask},
 		{"plan calls no server that may change things", policyText{mode: Plan, allow: "mcp__db"}, internal("mcp__db__drop"), Deny},
 
+		{"plan reads with a search", policyText{mode: Plan}, grep("/srv/repo"), Allow},
+		{"plan keeps tasks", policyText{mode: Plan}, internal("TaskUpdate"), Allow},
+		{"plan starts agents", policyText{mode: Plan}, agent("Explore"), Allow},
+		{"plan may be ended by a question", policyText{mode: Plan}, exitPlan(), Ask},
+		{"no rule lifts the question about the plan", policyText{mode: Plan, allow: "ExitPlanMode"}, exitPlan(), Ask},
+		{"plan runs nothing, not to its file either", policyText{mode: Plan, allow: "Bash", planFile: "/home/u/.cadre/plans/p.md"}, bash("echo x > /home/u/.cadre/plans/p.md"), Deny},
+		{"plan redirects nothing", policyText{mode: Plan, allow: "Bash(echo:*)"}, bash("echo x > /srv/repo/a"), Deny},
+		{"plan runs no check", policyText{mode: Plan, allow: "Bash"}, check("go test ./..."), Deny},
+
+		// A call that does what another tool does.
+		{"a check asks like a command", policyText{}, check("go test ./..."), Ask},
+		{"a rule for the command allows the check", policyText{allow: "Bash(go test:*)"}, check("go test ./..."), Allow},
+		{"another command than the rule's", policyText{allow: "Bash(go test:*)"}, check("go run ."), Ask},
+		{"the tool that was called opens nothing", policyText{allow: "TaskUpdate"}, check("go test ./..."), Ask},
+		{"a deny for the command", policyText{mode: Bypass, deny: "Bash(rm:*)"}, check("go test && rm -r x"), Deny},
+		{"a deny for all commands", policyText{mode: Bypass, deny: "Bash"}, check("true"), Deny},
+		{"a deny for the tool that was called", policyText{mode: Bypass, deny: "TaskUpdate"}, check("true"), Deny},
+		{"an ask for the tool that was called", policyText{allow: "Bash", ask: "TaskUpdate"}, check("true"), Ask},
+		{"a check in dontAsk", policyText{mode: DontAsk}, check("true"), Deny},
+		{"a check in bypass", policyText{mode: Bypass}, check("go test ./..."), Allow},
+		{"a check that writes a protected file", policyText{allow: "Bash"}, check("echo x > /srv/repo/.git/config"), Ask},
+		{"a check that writes the state of teams", policyText{mode: Bypass}, check("rm /home/u/.cadre/tasks/a/1.json"), Deny},
+		{"delegate runs no check", policyText{mode: Delegate, allow: "Bash"}, check("true"), Deny},
+
 		// Delegate mode.
 		{"delegate talks", policyText{mode: Delegate}, internal("SendMessage"), Allow},
 		{"delegate reads nothing", policyText{mode: Delegate, allow: "Read"}, read("/srv/repo/a"), Deny},
@@ -263,6 +296,9 @@ func TestRemediesAndSuggestions(t *testing.T) {
 		{"command", bash("git commit -m 'a b'"), `--allowedTools 'Bash(git commit -m '\''a b'\'')'`,
 			[]ask.Suggestion{{Type: "addRules", Behavior: "allow", Destination: "localSettings",
 				Rules: []ask.Rule{{ToolName: "Bash", RuleContent: "git commit -m 'a b'"}}}}},
+		{"check", check("go test ./..."), "--allowedTools 'Bash(go test ./...)'",
+			[]ask.Suggestion{{Type: "addRules", Behavior: "allow", Destination: "localSettings",
+				Rules: []ask.Rule{{ToolName: "Bash", RuleContent: "go test ./..."}}}}},
 		{"compound command", bash("cd x && make"), "--allowedTools Bash", nil},
 		{"server", internal("mcp__db__query"), "--allowedTools mcp__db__query",
 			[]ask.Suggestion{{Type: "addRules", Behavior: "allow", Destination: "localSettings",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,34 +48,107 @@ func (l *memLog) Append(_ context.Context, entries ...transcript.Entry) error {
 
 func (l *memLog) Close() error { l.closed = true; return nil }
 
-// memAsks keeps asks in memory.
+// memAsks keeps asks in memory. Changes can be made to fail.
 type memAsks struct {
 	mu      sync.Mutex
-	asks    map[string]ask.Ask
+	open    []ask.Ask
 	answers map[string]ask.Answer
+	fail    func() error // consulted before each change; may be nil
+}
+
+func (m *memAsks) change() error {
+	if m.answers == nil {
+		m.answers = map[string]ask.Answer{}
+	}
+	if m.fail == nil {
+		return nil
+	}
+	return m.fail()
 }
 
 func (m *memAsks) Put(_ context.Context, a ask.Ask) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.asks == nil {
-		m.asks, m.answers = map[string]ask.Ask{}, map[string]ask.Answer{}
+	if err := m.change(); err != nil {
+		return err
 	}
-	m.asks[a.ID] = a
+	if _, ok := m.answers[a.ID]; ok {
+		return ask.ErrAnswered
+	}
+	if i := slices.IndexFunc(m.open, func(old ask.Ask) bool { return old.ID == a.ID }); i >= 0 {
+		m.open[i] = a
+		return nil
+	}
+	m.open = append(m.open, a)
 	return nil
 }
 
 func (m *memAsks) Resolve(_ context.Context, id string, a ask.Answer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := m.change(); err != nil {
+		return err
+	}
 	if _, ok := m.answers[id]; ok {
 		return ask.ErrAnswered
 	}
 	m.answers[id] = a
+	m.open = slices.DeleteFunc(slices.Clone(m.open), func(old ask.Ask) bool { return old.ID == id })
 	return nil
 }
 
-func (m *memAsks) Pending(context.Context) ([]ask.Ask, error) { return nil, nil }
+func (m *memAsks) Pending(context.Context) ([]ask.Ask, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.open), nil
+}
+
+// memDesk is a desk in memory.
+type memDesk struct {
+	mu   sync.Mutex
+	lies map[string]ask.Ask
+	left map[string]ask.Answer
+}
+
+func (d *memDesk) Lay(_ context.Context, a ask.Ask) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lies == nil {
+		d.lies, d.left = map[string]ask.Ask{}, map[string]ask.Answer{}
+	}
+	d.lies[a.ID] = a
+	return nil
+}
+
+func (d *memDesk) Open(context.Context) ([]ask.Ask, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.lies)), nil
+}
+
+func (d *memDesk) Leave(_ context.Context, id string, a ask.Answer) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left[id] = a
+	return nil
+}
+
+func (d *memDesk) Left(_ context.Context, a ask.Ask) (ask.Answer, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	answer, ok := d.left[a.ID]
+	return answer, ok && d.lies[a.ID].Digest == a.Digest, nil
+}
+
+func (d *memDesk) Clear(_ context.Context, id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.lies, id)
+	delete(d.left, id)
+	return nil
+}
+
+func (d *memDesk) Watch() (<-chan struct{}, func()) { return nil, func() {} }
 
 // scriptModel answers by a function of the request.
 type scriptModel func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool)
@@ -98,6 +172,14 @@ func echoModel() scriptModel {
 	return func(_ context.Context, req provider.Request, yield func(provider.Event, error) bool) {
 		last := req.Messages[len(req.Messages)-1]
 		yield(reply(transcript.TextBlock("you said: "+transcript.JoinText(last.Content))), nil)
+	}
+}
+
+// countMessages tells how many messages each request has.
+func countMessages(seen chan<- int) scriptModel {
+	return func(_ context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		seen <- len(req.Messages)
+		yield(reply(transcript.TextBlock("counted")), nil)
 	}
 }
 

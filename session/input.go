@@ -38,6 +38,11 @@ type Input struct {
 	// goroutine of the session's and may block for a short while; ctx ends when
 	// the session is closed and has no patience left.
 	Kept func(ctx context.Context, err error)
+
+	// stored, when set, makes the input one that is never given up: the owner
+	// calls it once when the input is in the transcript, and offers the input
+	// again with the next when it could not be kept.
+	stored func(life context.Context)
 }
 
 // Text makes an input of plain text.

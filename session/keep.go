@@ -12,8 +12,9 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// load reads what is kept and answers calls that never got a result.
-func (o *owner) load(ctx context.Context) error {
+// load reads what is kept, answers calls that never got a result, and takes up
+// the questions that are still open.
+func (o *owner) load(ctx, life context.Context) error {
 	entries, err := o.cfg.Log.Entries(ctx)
 	if err != nil {
 		return err
@@ -29,32 +30,41 @@ func (o *owner) load(ctx context.Context) error {
 		o.lastUUID = entries[n-1].UUID
 	}
 	o.dangling = transcript.Dangling(entries)
-	lost, err := o.storeLost(ctx)
+	asks, err := o.sortAsks(ctx, entries)
+	if err != nil {
+		return err
+	}
+	lost, err := o.storeLost(ctx, asks.results)
 	if err != nil {
 		return err
 	}
 	o.conversation = transcript.Conversation(append(entries, lost...))
+	o.reopenAsks(life, asks)
 	return nil
 }
 
 // settleDangling keeps a result for each call that has none: those of a turn
 // whose results could not be stored.
 func (o *owner) settleDangling(life context.Context) error {
-	_, err := o.storeLost(context.WithoutCancel(life))
+	_, err := o.storeLost(context.WithoutCancel(life), nil)
 	return err
 }
 
-func (o *owner) storeLost(ctx context.Context) ([]transcript.Entry, error) {
+// storeLost gives the dangling calls their results: what is known of a call, by
+// its id, else that the result is lost.
+func (o *owner) storeLost(ctx context.Context, known map[string]string) ([]transcript.Entry, error) {
 	if len(o.dangling) == 0 {
 		return nil, nil
 	}
 	lost := make([]transcript.Entry, len(o.dangling))
 	for i, call := range o.dangling {
+		text, ok := known[call.ID]
+		if !ok {
+			text = transcript.LostResult
+		}
 		lost[i] = o.entry(transcript.KindUser, transcript.Message{
-			Role: transcript.User,
-			Content: []transcript.Block{{
-				Type: transcript.ToolResult, ToolUseID: call.ID, Text: transcript.LostResult, IsError: true,
-			}},
+			Role:    transcript.User,
+			Content: []transcript.Block{{Type: transcript.ToolResult, ToolUseID: call.ID, Text: text, IsError: true}},
 		})
 		if i > 0 {
 			lost[i].ParentUUID = lost[i-1].UUID
@@ -100,23 +110,62 @@ func (o *owner) store(life context.Context, t *turn, entries ...transcript.Entry
 }
 
 // storePending keeps all waiting input, one entry each, and returns it as
-// messages. Input that cannot be kept is refused.
+// messages. Input that cannot be kept is refused. What comes with input counts
+// from now on.
 func (o *owner) storePending(life context.Context, t *turn) []transcript.Message {
 	var messages []transcript.Message
-	for _, in := range o.pending {
+	waiting := o.pending
+	o.pending = nil
+	if len(waiting) > 0 {
+		waiting = append(o.preface(life), waiting...)
+	}
+	for _, in := range waiting {
 		m := transcript.Message{Role: transcript.User, Content: in.Content}
 		e := o.entry(transcript.KindUser, m)
 		e.Receipts = in.Receipts
-		err := o.store(life, t, e)
-		o.tell(in.Kept, err)
-		if err != nil {
-			o.publish(event.Noticed{Level: "error", Text: err.Error()})
+		if err := o.store(life, t, e); err != nil {
+			o.fail(err)
+			o.refuse(err, in)
 			continue
+		}
+		o.tell(in.Kept, nil)
+		if in.stored != nil {
+			in.stored(life)
+		}
+		if in.Mode != "" {
+			o.cfg.Policy.Mode = in.Mode
 		}
 		messages = append(messages, m)
 	}
-	o.pending = nil
+	t.arrived.renew()
 	return messages
+}
+
+// preface is what goes before the first input.
+func (o *owner) preface(life context.Context) []Input {
+	say := o.cfg.Preface
+	if say == nil {
+		return nil
+	}
+	o.cfg.Preface = nil
+	text := say(life)
+	if text == "" {
+		return nil
+	}
+	in := Text(Prompt, text)
+	in.stored = func(context.Context) {} // it must not be given up
+	return []Input{in}
+}
+
+// refuse says that input could not be kept. What must not be given up waits for
+// the next input.
+func (o *owner) refuse(err error, inputs ...Input) {
+	for _, in := range inputs {
+		o.tell(in.Kept, err)
+		if in.stored != nil {
+			o.again = append(o.again, in)
+		}
+	}
 }
 
 // storeReply keeps a reply, one entry per content block.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadre-dev/cadre/agent"
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
@@ -37,15 +36,18 @@ type owner struct {
 	*Session
 	cfg Config
 
-	offered      []provider.Tool      // the tools, as models are told of them
-	conversation []transcript.Message // of the turns that have ended
+	conversation []transcript.Message // of the turns that have ended; nil while resting
+	resting      bool                 // see [owner.rest]
 	lastUUID     string
 	dangling     []transcript.Block // stored calls whose result could not be stored
 	pending      []Input            // sorted by rank, stable
+	again        []Input            // could not be kept, and goes with the next input
 	turn         *turn              // nil when idle
 	begun        bool               // there was a turn
 	asks         map[string]*pendingAsk
+	approvals    map[string]string // ids of asks that were approved late, by [callKey]
 	epoch        uint64
+	arrived      bool // what was taken last came by the queue
 
 	// Goroutines that the owner started and waits for.
 	idling   bool // Config.Idle runs
@@ -73,8 +75,8 @@ type idleResult struct {
 
 func newOwner(s *Session, cfg Config) *owner {
 	return &owner{
-		Session: s, cfg: cfg, offered: agent.ToolsFor(cfg.Tools),
-		asks:     make(map[string]*pendingAsk),
+		Session: s, cfg: cfg,
+		asks: make(map[string]*pendingAsk), approvals: make(map[string]string),
 		idleDone: make(chan idleResult, 1),
 		told:     make(chan struct{}, 1),
 		deadline: stoppedTimer(),
@@ -91,46 +93,53 @@ func stoppedTimer() *time.Timer {
 // the turn has returned, and everything it started has been waited for.
 func (o *owner) run(life context.Context) {
 	defer close(o.gone)
-	feeding, stopFeeding := context.WithCancel(life)
-	o.feed(feeding)
-	ended := life.Done()
+	o.feed(life)
 	for {
-		if o.closing != nil && o.turn == nil {
-			break
-		}
-		arrived := false
-		select {
-		case msg := <-o.queue:
-			arrived = true
-			o.handle(life, msg)
-		case step := <-o.steps():
-			o.takeStep(life, step)
-		case end := <-o.turnEnd():
-			o.endTurn(life, end)
-		case res := <-o.idleDone:
-			o.endIdle(res)
-		case <-o.wake():
-			o.wakeSeen = true
-		case <-o.told:
-			o.telling = false
-		case <-o.deadline.C:
-			o.expireAsks(life)
-		case <-ended:
-			ended = nil
-			o.leave(context.Cause(life))
-		}
 		o.advance(life)
 		o.publishState()
-		if arrived {
+		if o.arrived {
 			o.coming.Add(-1)
 		}
 		if !o.State().Busy {
 			o.tree.SignalCalm()
+			o.rest()
 		}
 		o.startTelling(life) // who is told finds the state as it now is
+		if o.closing != nil && o.turn == nil {
+			break
+		}
+		o.takeNext(life)
 	}
-	stopFeeding()
+	o.end(o.closing)
 	o.finish(life)
+}
+
+// takeNext waits for what happens next, and deals with it.
+func (o *owner) takeNext(life context.Context) {
+	o.arrived = false
+	var ended <-chan struct{}
+	if o.closing == nil {
+		ended = life.Done()
+	}
+	select {
+	case msg := <-o.queue:
+		o.arrived = true
+		o.handle(life, msg)
+	case step := <-o.steps():
+		o.takeStep(life, step)
+	case end := <-o.turnEnd():
+		o.endTurn(life, end)
+	case res := <-o.idleDone:
+		o.endIdle(res)
+	case <-o.wake():
+		o.wakeSeen = true
+	case <-o.told:
+		o.telling = false
+	case <-o.deadline.C:
+		o.expireAsks(life)
+	case <-ended:
+		o.leave(context.Cause(life))
+	}
 }
 
 // handle takes one message of the queue.
@@ -143,7 +152,7 @@ func (o *owner) handle(life context.Context, msg any) {
 			o.queueInput(in)
 		}
 	case sourceError:
-		o.publish(event.Noticed{Level: "warning", Text: msg.err.Error()})
+		o.warn(msg.err)
 	case interrupt:
 		if o.turn != nil {
 			o.turn.interrupt(msg.cause)
@@ -156,6 +165,8 @@ func (o *owner) handle(life context.Context, msg any) {
 		o.cfg.Model, o.cfg.ModelName = msg.model, msg.name
 	case permitRequest:
 		o.permit(life, msg)
+	case unsent:
+		o.endUnsent(life, msg)
 	}
 }
 
@@ -165,11 +176,15 @@ func (o *owner) queueInput(in Input) {
 		o.tell(in.Kept, ErrClosed)
 		return
 	}
+	o.pending, o.again = append(o.again, o.pending...), nil
 	at := len(o.pending)
 	for at > 0 && o.pending[at-1].Rank > in.Rank {
 		at--
 	}
 	o.pending = slices.Insert(o.pending, at, in)
+	if o.turn != nil {
+		o.turn.arrived.signal()
+	}
 }
 
 // advance starts what can be started: the next turn, the idle hook.
@@ -203,7 +218,7 @@ func (o *owner) endIdle(res idleResult) {
 	case errors.Is(res.err, ErrLeave):
 		o.leave(ErrLeave)
 	case res.err != nil && o.closing == nil:
-		o.publish(event.Noticed{Level: "warning", Text: res.err.Error()})
+		o.warn(res.err)
 	}
 	if res.in != nil {
 		o.queueInput(*res.in)
@@ -270,6 +285,7 @@ const tellPatience = 15 * time.Second
 // finish waits for everything the owner started and closes the transcript.
 func (o *owner) finish(life context.Context) {
 	o.deadline.Stop()
+	o.abandonAsks(life)
 	o.pumps.Wait()
 	if o.idling {
 		if res := <-o.idleDone; res.in != nil {
@@ -326,7 +342,7 @@ func (o *owner) publish(body event.Body) { o.tree.Stream.Publish(o.agent, body) 
 // publishState lets others see what the session does.
 func (o *owner) publishState() {
 	o.epoch++
-	busy := o.turn != nil || len(o.pending) > 0 || o.idling || o.lastEnd != nil && o.cfg.Idle != nil ||
+	busy := o.turn != nil || len(o.pending) > 0 || o.idling || o.lastEnd != nil ||
 		o.begun && (o.wakeSeen || len(o.cfg.Wake) > 0) || o.telling || len(o.toTell) > 0
 	o.state.Store(&State{Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName})
 }

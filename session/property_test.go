@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -18,32 +21,103 @@ import (
 )
 
 // TestAfterAnythingTheTranscriptCanBeSentAgain drives a session with random
-// replies, tool errors, inputs, answers, interrupts, store failures and kills,
-// and then checks that what is kept is a conversation a model accepts, that no
-// accepted prompt is missing from it, and that the session opens again.
+// replies, tool errors, inputs, modes, answers, interrupts, store failures and
+// kills, and then checks that what is kept is a conversation a model accepts,
+// that no accepted prompt is missing from it, that the session opens again, and
+// that no question and no accepted answer got lost.
 func TestAfterAnythingTheTranscriptCanBeSentAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		log := &memLog{}
-		var accepted []string
-		for range rapid.IntRange(1, 3).Draw(t, "lives") {
-			accepted = append(accepted, live(t, log)...)
-			log.fail = nil
-			messages := kept(t, log)
-			for _, text := range accepted {
-				if !shows(messages, text) {
-					t.Fatalf("the prompt %q was accepted and is not kept", text)
-				}
-			}
-			if rapid.Bool().Draw(t, "torn") && len(log.entries) > 0 {
-				// A kill between two entries: the last one was never written.
-				last := log.entries[len(log.entries)-1]
-				if last.Kind == transcript.KindAssistant || last.Message.Content[0].Type == transcript.ToolResult {
-					log.entries = log.entries[:len(log.entries)-1]
-					kept(t, log)
-				}
-			}
+	rapid.Check(t, func(draw *rapid.T) {
+		var failed any // rapid tells failures by panics, which must not end the bubble
+		synctest.Test(t, func(*testing.T) {
+			defer func() { failed = recover() }()
+			anyLives(draw)
+		})
+		if failed != nil {
+			panic(failed)
 		}
 	})
+}
+
+func anyLives(t *rapid.T) {
+	p := past{log: &memLog{}, asks: &memAsks{}, desk: &memDesk{}, late: make(map[string]bool)}
+	for range rapid.IntRange(1, 3).Draw(t, "lives") {
+		p.live(t)
+		messages := kept(t, p.log)
+		for _, text := range p.accepted {
+			if !shows(messages, text) {
+				t.Fatalf("the prompt %q was accepted and is not kept", text)
+			}
+		}
+		if rapid.Bool().Draw(t, "torn") && len(p.log.entries) > 0 {
+			// A kill between two entries: the last one was never written.
+			last := p.log.entries[len(p.log.entries)-1]
+			if last.Kind == transcript.KindAssistant || last.Message.Content[0].Type == transcript.ToolResult {
+				p.log.entries = p.log.entries[:len(p.log.entries)-1]
+				kept(t, p.log)
+			}
+		}
+	}
+	p.settle(t)
+}
+
+// past is what the lives of a session leave to the next one.
+type past struct {
+	log      *memLog
+	asks     *memAsks
+	desk     *memDesk
+	accepted []string        // prompts
+	late     map[string]bool // ids of asks that outlived their process and then got an answer
+}
+
+// settle opens the session a last time, says no to all that is still asked, and
+// checks that nothing is left over.
+func (p *past) settle(t *rapid.T) {
+	ctx := context.Background()
+	cfg := p.config(NewTree())
+	cfg.Model, cfg.Tools = echoModel(), tool.NewSet()
+	s, err := Open(ctx, cfg)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	for _, a := range cfg.Tree.Pending() {
+		if err := s.Answer(ctx, a.ID, ask.Answer{}); err != nil {
+			t.Fatalf("answer: %v", err)
+		}
+		p.late[a.ID] = true
+	}
+	for s.State().Busy {
+		<-cfg.Tree.Calm()
+	}
+	_ = s.Close(nil)
+	kept(t, p.log)
+	told := make(map[string]int)
+	for _, e := range p.log.entries {
+		for _, id := range e.Receipts {
+			told[id]++
+		}
+	}
+	for id := range p.late {
+		if told[id] != 1 {
+			t.Errorf("the answer to %s was told %d times", id, told[id])
+		}
+	}
+	for _, a := range p.asks.open {
+		if a.Answer == nil || !a.Answer.Allow {
+			t.Errorf("left over: %+v", a)
+		}
+	}
+	if len(p.desk.lies) > 0 {
+		t.Errorf("left on the desk: %+v", p.desk.lies)
+	}
+}
+
+func (p *past) config(tree *Tree) Config {
+	return Config{
+		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: p.log, Tree: tree, Agent: event.Agent{Session: "s"},
+		Line:      func() transcript.Entry { return transcript.Entry{} },
+		ModelName: "m", Asks: p.asks, Desk: p.desk, MaxRounds: 6,
+		Policy: permission.Policy{Folders: []string{"/w"}},
+	}
 }
 
 func shows(messages []transcript.Message, text string) bool {
@@ -57,17 +131,15 @@ func shows(messages []transcript.Message, text string) bool {
 	return false
 }
 
-// live opens a session on the log, does random things to it, and closes it. It
-// returns the prompts that were accepted.
-func live(t *rapid.T, log *memLog) (accepted []string) {
+// live opens a session, does random things to it, and closes or kills it.
+func (p *past) live(t *rapid.T) {
 	draws := newDraws(t)
-	cfg := Config{
-		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(), Agent: event.Agent{Session: "s"},
-		Line:  func() transcript.Entry { return transcript.Entry{} },
-		Model: draws.model(), ModelName: "m", Asks: &memAsks{}, MaxRounds: 6,
-		Tools:  tool.NewSet(draws.tool("Good", false), draws.tool("Bad", true), draws.asking("Asks")),
-		Policy: permission.Policy{Folders: []string{"/w"}},
-	}
+	cfg := p.config(NewTree())
+	cfg.Model, cfg.Lean = draws.model(), draws.bool()
+	cfg.Tools = tool.NewSet(draws.tool("Good", false), draws.tool("Bad", true), draws.asking("Asks"), waits())
+	disk := &disk{}
+	p.log.fail, p.asks.fail = disk.full, disk.gone
+	before, _ := p.asks.Pending(context.Background())
 	ctx := context.Background()
 	s, err := Open(ctx, cfg)
 	if err != nil {
@@ -79,46 +151,85 @@ func live(t *rapid.T, log *memLog) (accepted []string) {
 	go func() {
 		defer close(answering)
 		for ev := range s.Events(ctx, 0) {
-			if a, ok := ev.Body.(event.Asked); ok {
-				_ = s.Answer(ctx, a.Ask.ID, ask.Answer{Allow: draws.bool()})
+			a, ok := ev.Body.(event.Asked)
+			if !ok || draws.bool() && draws.bool() {
+				continue // nobody answers this one
+			}
+			err := s.Answer(ctx, a.Ask.ID, ask.Answer{Allow: draws.bool()})
+			if err == nil && slices.ContainsFunc(before, func(old ask.Ask) bool { return old.ID == a.Ask.ID }) {
+				p.late[a.Ask.ID] = true
 			}
 		}
 	}()
-	var failures sync.Mutex
-	failing := false
-	log.mu.Lock()
-	log.fail = func() error {
-		failures.Lock()
-		defer failures.Unlock()
-		if failing {
-			return errDisk
-		}
-		return nil
-	}
-	log.mu.Unlock()
 	for i := range rapid.IntRange(0, 8).Draw(t, "actions") {
-		switch rapid.IntRange(0, 4).Draw(t, "action") {
+		switch rapid.IntRange(0, 6).Draw(t, "action") {
 		case 0, 1:
-			text := fmt.Sprintf("prompt %p %d", s, i)
-			if err := s.Prompt(ctx, text); err == nil {
-				accepted = append(accepted, text)
-			} else if !errors.Is(err, errDisk) {
-				t.Fatalf("prompt: %v", err)
-			}
+			p.prompt(t, s, fmt.Sprintf("prompt %p %d", s, i))
 		case 2:
 			_ = s.Interrupt(ctx, ErrInterrupt)
 		case 3:
 			_ = s.Send(ctx, Text(PeerMail, "mail"))
 		case 4:
-			failures.Lock()
-			failing = rapid.Bool().Draw(t, "failing")
-			failures.Unlock()
+			disk.isFull.Store(rapid.Bool().Draw(t, "full"))
+		case 5:
+			in := Text(LeadMail, "a mode")
+			in.Mode = rapid.SampledFrom([]permission.Mode{permission.Default, permission.Plan, permission.Bypass}).Draw(t, "mode")
+			_ = s.Send(ctx, in)
+		case 6:
+			synctest.Wait() // the turn goes on as far as it can
 		}
 	}
+	disk.isGone.Store(rapid.Bool().Draw(t, "killed"))
 	_ = s.Close(nil)
 	cfg.Tree.Stream.End()
 	<-answering
-	return accepted
+	p.log.fail, p.asks.fail = nil, nil
+}
+
+// prompt sends text without waiting for it, as the session may wait for an answer
+// that nobody gives. Whether it was accepted is known when the session is closed.
+func (p *past) prompt(t *rapid.T, s *Session, text string) {
+	in := Text(Prompt, text)
+	in.Kept = func(_ context.Context, err error) { // one after the other
+		switch {
+		case err == nil:
+			p.accepted = append(p.accepted, text)
+		case !errors.Is(err, errDisk) && !errors.Is(err, ErrClosed):
+			t.Errorf("prompt: %v", err)
+		}
+	}
+	if err := s.Send(context.Background(), in); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+}
+
+// disk can be full, and can be gone as for a process that was killed.
+type disk struct{ isFull, isGone atomic.Bool }
+
+func (d *disk) full() error {
+	if d.isFull.Load() {
+		return errDisk
+	}
+	return d.gone()
+}
+
+func (d *disk) gone() error {
+	if d.isGone.Load() {
+		return errDisk
+	}
+	return nil
+}
+
+// waits is a tool that ends with the next input.
+func waits() funcTool {
+	return funcTool{name: "Wait", run: func(ctx context.Context, _ tool.Call) tool.Result {
+		select {
+		case <-tool.Arrived(ctx):
+			return tool.Text("something arrived")
+		case <-ctx.Done():
+			return tool.Error("interrupted")
+		}
+	}}
 }
 
 // draws are decisions made ahead, so that the goroutines of a session need no
@@ -153,7 +264,7 @@ func (d *draws) model() scriptModel {
 			yield(nil, context.Cause(ctx))
 			return
 		}
-		switch d.next() % 7 {
+		switch d.next() % 8 {
 		case 0:
 			yield(nil, &provider.Error{Class: provider.Server, Message: "down"})
 		case 1:
@@ -164,6 +275,8 @@ func (d *draws) model() scriptModel {
 			yield(r, nil)
 		case 3:
 			yield(reply(transcript.TextBlock("done")), nil)
+		case 4:
+			yield(reply(use("Wait", `{}`), use("Good", `{}`)), nil)
 		default:
 			same := use("Bad", `{}`)
 			yield(reply(transcript.TextBlock("working"), use("Good", `{}`), same, same, use("Asks", `{}`), use("Unknown", `{}`)), nil)

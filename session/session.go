@@ -44,7 +44,18 @@ type Config struct {
 
 	Policy      permission.Policy
 	Asks        ask.Store
+	Desk        ask.Desk      // where other processes see the questions; may be nil
 	AskDeadline time.Duration // 0: questions wait for ever
+
+	// Lean says that the session shall hold as little as possible while it has
+	// nothing to do: the conversation is read back from Log at the start of each
+	// turn, and a Log with a method Rest() error is told to let go of open files.
+	Lean bool
+
+	// Preface, when set, gives what the runtime says before the first input of
+	// this opening: how things stand, to an agent that comes back. It is called
+	// by the owner, may read files, and may have nothing to say ("").
+	Preface func(ctx context.Context) string
 
 	Sources []Source
 	// Begins, when set, is called by the owner when a turn begins. It must not
@@ -81,9 +92,9 @@ type Session struct {
 	gone   chan struct{} // closed when the owner has ended
 	end    context.CancelCauseFunc
 	state  atomic.Pointer[State]
-	coming atomic.Int64 // messages on their way into the state
-	failed error        // of giving the transcript back, valid after gone
-	pumps  sync.WaitGroup
+	coming atomic.Int64   // messages on their way into the state
+	failed error          // of giving the transcript back, valid after gone
+	pumps  sync.WaitGroup // sources, and questions on their way elsewhere
 }
 
 // State is a snapshot of what a session does.
@@ -95,19 +106,21 @@ type State struct {
 }
 
 // Open starts the owner of a session whose transcript is already open. It loads
-// what is kept, gives every stored call without a result one that says so, and
-// returns; the session lives until Close, whatever becomes of ctx.
+// what is kept, gives every stored call without a result one that says so, asks
+// again what a killed process left open, and returns; the session lives until
+// Close, whatever becomes of ctx.
 func Open(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{
 		ref: cfg.Ref, tree: cfg.Tree, agent: cfg.Agent,
 		queue: make(chan any), gone: make(chan struct{}),
 	}
-	o := newOwner(s, cfg)
-	if err := o.load(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open session %s: %w", cfg.Ref, err), cfg.Log.Close())
-	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.end = end
+	o := newOwner(s, cfg)
+	if err := o.load(ctx, life); err != nil {
+		end(err)
+		return nil, errors.Join(fmt.Errorf("open session %s: %w", cfg.Ref, err), cfg.Log.Close())
+	}
 	o.publishState()
 	go o.run(life)
 	return s, nil

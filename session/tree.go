@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"sync"
 
 	"github.com/cadre-dev/cadre/ask"
@@ -9,20 +8,21 @@ import (
 )
 
 // Tree is what a main session and everything it started share: the stream of
-// events, who can answer questions, and where a pending question lives.
+// events, who can answer questions, and which questions wait.
 type Tree struct {
 	Stream *event.Stream
 
 	mu        sync.Mutex
 	answerers int
+	relays    []*relay
 	calm      chan struct{}
-	asked     map[string]*Session
+	waiting   []*waiting       // pending questions, oldest first
 	grants    []ask.Suggestion // accepted with answers; append only
 }
 
 // NewTree makes a tree with an open stream.
 func NewTree() *Tree {
-	return &Tree{Stream: event.NewStream(), calm: make(chan struct{}, 1), asked: make(map[string]*Session)}
+	return &Tree{Stream: event.NewStream(), calm: make(chan struct{}, 1)}
 }
 
 // Calm is signalled when something of the tree may have come to rest: whenever a
@@ -51,25 +51,6 @@ func (t *Tree) Attend() (leave func()) {
 	})
 }
 
-func (t *Tree) attended() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.answerers > 0
-}
-
-// Answer answers a pending question of any session of the tree. The first
-// answer counts: [ask.ErrAnswered] or [ask.ErrUnknown] for a later one. It
-// blocks until the answer is kept.
-func (t *Tree) Answer(ctx context.Context, id string, answer ask.Answer) error {
-	t.mu.Lock()
-	s := t.asked[id]
-	t.mu.Unlock()
-	if s == nil {
-		return ask.ErrUnknown
-	}
-	return s.answer(ctx, id, answer)
-}
-
 // grant adds rule changes that a person accepted.
 func (t *Tree) grant(updates []ask.Suggestion) {
 	t.mu.Lock()
@@ -77,20 +58,9 @@ func (t *Tree) grant(updates []ask.Suggestion) {
 	t.grants = append(t.grants, updates...)
 }
 
-func (t *Tree) granted() []ask.Suggestion {
+// Granted are the rule changes that came with approvals, for every session of the tree.
+func (t *Tree) Granted() []ask.Suggestion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.grants[:len(t.grants):len(t.grants)]
-}
-
-func (t *Tree) askedBy(id string, s *Session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.asked[id] = s
-}
-
-func (t *Tree) settled(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.asked, id)
 }

@@ -19,6 +19,8 @@ type turn struct {
 	steps chan handed
 	done  chan error
 
+	arrived *arrival
+
 	stopped   bool // interrupted by the owner
 	started   time.Time
 	entries   []transcript.Entry // stored since the turn began, its input first
@@ -63,16 +65,18 @@ func (o *owner) turnEnd() <-chan error {
 // be kept is refused, and without any there is no turn.
 func (o *owner) startTurn(life context.Context) {
 	t := &turn{
-		steps: make(chan handed), done: make(chan error, 1),
+		steps: make(chan handed), done: make(chan error, 1), arrived: newArrival(),
 		started: time.Now(), callEntry: make(map[string]string),
 		outcome: event.Outcome{Usage: make(map[string]transcript.Usage)},
 	}
 	titles := o.pending
-	if err := o.settleDangling(life); err != nil {
-		o.publish(event.Noticed{Level: "error", Text: err.Error()})
-		for _, in := range o.pending {
-			o.tell(in.Kept, err)
-		}
+	err := o.settleDangling(life)
+	if err == nil {
+		err = o.rise(life)
+	}
+	if err != nil {
+		o.fail(err)
+		o.refuse(err, o.pending...)
 		o.pending = nil
 		return
 	}
@@ -80,7 +84,8 @@ func (o *owner) startTurn(life context.Context) {
 	if len(messages) == 0 {
 		return
 	}
-	ctx, stop := context.WithCancelCause(tool.WithCaller(context.WithoutCancel(life), o.cfg.Caller))
+	ctx := tool.WithArrived(tool.WithCaller(context.WithoutCancel(life), o.cfg.Caller), t.arrived.channel)
+	ctx, stop := context.WithCancelCause(ctx)
 	t.stop = stop
 	o.turn, o.begun = t, true
 	if o.cfg.Begins != nil {
@@ -100,7 +105,7 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 		messages = transcript.Join(messages, m)
 	}
 	return provider.Request{
-		Model: o.cfg.ModelName, System: o.cfg.System, Tools: o.offered, Messages: messages,
+		Model: o.cfg.ModelName, System: o.cfg.System, Tools: agent.ToolsFor(o.cfg.Tools), Messages: messages,
 		MaxTokens: o.cfg.MaxTokens, Thinking: o.cfg.Thinking,
 		Agent: provider.Agent{
 			Name: o.cfg.Caller.AgentName, Team: o.cfg.Caller.Team,
@@ -204,7 +209,9 @@ func (o *owner) endTurn(life context.Context, err error) {
 		o.conversation = transcript.Join(o.conversation, m)
 	}
 	o.dangling = append(o.dangling, transcript.Dangling(t.entries)...)
-	o.lastEnd = out
+	if o.cfg.Idle != nil {
+		o.lastEnd = out
+	}
 	o.publish(event.TurnEnded{Outcome: *out})
 	if o.closing == nil && len(o.pending) == 0 {
 		o.publish(event.Idle{Reason: string(out.Reason)})
@@ -234,6 +241,6 @@ func (o *owner) storeInterruption(life context.Context, t *turn) {
 		}
 	}
 	if err := o.store(life, t, o.entry(transcript.KindUser, transcript.UserText(text))); err != nil {
-		o.publish(event.Noticed{Level: "error", Text: err.Error()})
+		o.fail(err)
 	}
 }

@@ -6,23 +6,39 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
+// InProcess is the kind of the backend that runs teammates in the lead's own
+// process, as rosters name it.
+const InProcess = "in-process"
+
 // Backend is where teammates run: in this process, or in a pane of a terminal.
 // Its methods may be called from any goroutine.
 type Backend interface {
-	// Kind names the backend as rosters do ("in-process").
-	Kind() string
-	// Start starts a teammate and returns when it runs. ctx is for the start
-	// only. The backend owns the teammate until it ends: when the Seat is left
-	// it lets the turn end and closes the session, and when a session ends in
-	// any other way it calls [Teams.Gone]. An error names the teammate, and
+	// Kind says where the next teammate would run, as rosters name it
+	// ("in-process"). An error says what is missing there: nobody is started
+	// elsewhere instead.
+	Kind(ctx context.Context) (string, error)
+	// Start starts a teammate, or brings one back ([Spawn.Record]), and returns
+	// when it runs. ctx is for the start only. Before the teammate can act, Start
+	// keeps what it takes to bring it back with [Seat.Remember]; the process of a
+	// teammate that has its own adds what only it knows ([Teams.Join]).
+	//
+	// The backend owns the teammate until it ends: when the Seat is left it lets
+	// the turn end and closes the session, when it is to stop ([Seat.Stopping])
+	// it closes the session at once, and when a session ends in any other way
+	// than by leaving it calls [Teams.Gone]. An error names the teammate, and
 	// nothing of it runs then.
-	Start(ctx context.Context, s Spawn) error
+	Start(ctx context.Context, s Spawn) (Started, error)
 	// Stop ends a teammate and returns when nothing of it runs any more; what
 	// was still running in its turn is interrupted with cause. With
 	// [ErrShutdownApproved] the turn gets a short grace to end by itself first.
 	// It may be called more than once, and for agents that do not run: that is
 	// no error.
 	Stop(ctx context.Context, who mailbox.Address, cause error) error
+}
+
+// Started is what a backend knows of a teammate once it runs.
+type Started struct {
+	PaneID string // the pane that it runs in, for the roster; "" without one
 }
 
 // Spawn is what a backend needs to start a teammate.
@@ -33,7 +49,12 @@ type Spawn struct {
 	Lead        string // agent id of the lead's session; "" for a main session
 	Description string // of the work, in a few words
 	// Introduction tells the teammate who and where it is. It goes before
-	// Input, not into the system prompt: that is the same for all agents.
+	// Input, not into the system prompt: that is the same for all agents. "" for
+	// one that comes back and knows.
 	Introduction string
-	Input        string // the prompt, wrapped: the first message of its first turn
+	Input        string // the first message of its first turn, wrapped
+	// Record is what was kept of a teammate that comes back: its conversation
+	// goes on. nil for a new one.
+	Record *AgentRecord
+	Window bool // a pane of it is to be a window of its own
 }

@@ -30,6 +30,7 @@ func (s *Seat) Claim(ctx context.Context) (mail Mail, ok bool, err error) {
 		return Mail{}, false, err
 	}
 	s.teams.publish(s.agent(), event.TaskChanged{List: s.Team, Task: t})
+	s.Progress()
 	return claimed(t), true, nil
 }
 

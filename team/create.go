@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -33,10 +34,14 @@ func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, a
 	if err != nil {
 		return Created{}, err
 	}
-	if err := t.tasks.Reset(ctx, config.Name); err != nil {
+	err = t.tasks.Reset(ctx, config.Name)
+	var seat *Seat
+	if err == nil {
+		seat, err = t.lead(ctx, &config)
+	}
+	if err != nil {
 		return Created{}, errors.Join(err, t.store.Remove(ctx, config.Name))
 	}
-	seat := t.takeLead(&config)
 	t.publish(seat.agent(), event.TeamChanged{Team: config.Name, Members: rosterOf(config)})
 	return Created{config, t.store.Path(config.Name)}, nil
 }
@@ -47,7 +52,7 @@ func (t *Teams) keepUnderFreeName(ctx context.Context, c Config, name string) (C
 	const tries = 20
 	for n := 0; ; n++ {
 		if n > 0 || mailKey(name) == noTeamFolder {
-			name = randomName()
+			name = ids.Words()
 		}
 		c.Name = name
 		c.LeadAgentID = AgentID(LeadName, name)

@@ -46,6 +46,20 @@ func (t *Teams) Delete(ctx context.Context, by tool.Caller) (Deletion, error) {
 	return Deletion{Team: seat.Team}, nil
 }
 
+// leavePlace gives up the lead's place in a team.
+func (t *Teams) leavePlace(team string) error {
+	t.mu.Lock()
+	var leave func() error
+	if crew, ok := t.crews[team]; ok {
+		leave, crew.leave = crew.leave, nil
+	}
+	t.mu.Unlock()
+	if leave == nil {
+		return nil
+	}
+	return leave()
+}
+
 // remove deletes a team without teammates, and forgets it.
 func (t *Teams) remove(ctx context.Context, seat *Seat) error {
 	t.mu.Lock()
@@ -63,6 +77,10 @@ func (t *Teams) remove(ctx context.Context, seat *Seat) error {
 		t.note(seat.session, rest...)
 		return err
 	}
+	if err := t.leavePlace(seat.Team); err != nil {
+		t.note(seat.session, rest...)
+		return err
+	}
 	if err := t.tasks.Remove(ctx, seat.Team); err != nil {
 		t.note(seat.session, rest...)
 		return err
@@ -70,7 +88,6 @@ func (t *Teams) remove(ctx context.Context, seat *Seat) error {
 	if inbox != nil {
 		inbox.receipts.forget(seat.Address())
 	}
-	t.ledger.removeAll(seat.Address())
 	seat.leave()
 	t.mu.Lock()
 	delete(t.crews, seat.Team)

@@ -2,10 +2,10 @@ package team
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -80,13 +80,20 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	for _, r := range released {
 		t.publish(by, event.TaskChanged{List: who.Team, Task: r})
 	}
-	t.ledger.removeAll(who)
-	_, err = t.updateRoster(ctx, who.Team, by, func(c *Config) error {
+	config, err := t.updateRoster(ctx, who.Team, by, func(c *Config) error {
 		c.Members = slices.DeleteFunc(c.Members, func(m Member) bool { return m.Name == who.Agent && m.AgentID != c.LeadAgentID })
 		return nil
 	})
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("take %s off the roster: %w", who, err)
+	}
+	if err := t.forgetConsent(ctx, who); err != nil {
+		return err
+	}
+	if err == nil { // else its mail has gone with the team
+		if err := t.clearAfter(ctx, &config, who); err != nil {
+			return err
+		}
 	}
 	t.mu.Lock()
 	// From here on the name can be another's already.
@@ -97,6 +104,42 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 		l.change()
 	}
 	t.mu.Unlock()
+	t.changes.beat()
+	return nil
+}
+
+// clearAfter returns the mail of an agent that is off the roster, and forgets
+// what was kept of it, last: as long as that is there the departure can be
+// finished after a crash.
+func (t *Teams) clearAfter(ctx context.Context, c *Config, who mailbox.Address) error {
+	if err := t.returnMail(ctx, c, who); err != nil {
+		return fmt.Errorf("return the mail of %s: %w", who, err)
+	}
+	for _, kind := range []string{recordReceipts, RecordAgent} {
+		if err := t.records.Drop(ctx, who.Team, kind, who.Agent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishDepartures does what a crash has left undone of departures: of who is
+// remembered and not on the roster.
+func (t *Teams) finishDepartures(ctx context.Context, c *Config) error {
+	docs, err := t.records.All(ctx, c.Name, RecordAgent)
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		var r AgentRecord
+		if json.Unmarshal(doc, &r) != nil || r.Name == "" || c.Find(r.Name) != nil {
+			continue
+		}
+		who := mailbox.Address{Team: c.Name, Agent: r.Name}
+		if _, err := t.depart(ctx, who, func() error { return nil }); err != nil {
+			return fmt.Errorf("finish the departure of %s: %w", who, err)
+		}
+	}
 	return nil
 }
 
@@ -115,68 +158,4 @@ func (t *Teams) stop(ctx context.Context, team, name string, cause error) error 
 		return nil
 	}
 	return t.backend.Stop(ctx, mailbox.Address{Team: team, Agent: name}, cause)
-}
-
-// approved lets a teammate go that agreed to shut down, and returns what its
-// lead's model is told of it (facts: claude-code §5.6).
-func (t *Teams) approved(ctx context.Context, team, name string) (Terminated, error) {
-	who := mailbox.Address{Team: team, Agent: name}
-	released, err := t.depart(ctx, who, func() error { return t.stop(ctx, team, name, ErrShutdownApproved) })
-	return terminated(name+" has shut down.", released), err
-}
-
-// Gone tells that a teammate's session has ended by itself, or never came back
-// after a restart, and why. The teammate leaves its team, and the lead's model
-// is told. The caller must have ended the session; a teammate that has left in
-// order needs no report, and one is ignored.
-func (t *Teams) Gone(ctx context.Context, who mailbox.Address, why string) error {
-	if t.leavesInOrder(who) {
-		return nil
-	}
-	released, err := t.depart(ctx, who, func() error { return nil })
-	if err != nil {
-		return err
-	}
-	t.note(t.leadSession(who.Team), Mail{
-		Kind: KindSystem, From: who.Agent, Preview: who.Agent + " has ended: " + oneLine(why),
-		Text: wrapSystem(terminated(who.Agent+" has ended: "+why+".", released)),
-	})
-	return nil
-}
-
-// leavesInOrder reports whether a teammate's leaving is under way, done, or will
-// be when its approval is read.
-func (t *Teams) leavesInOrder(who mailbox.Address) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	crew, ok := t.crews[who.Team]
-	if !ok {
-		return true
-	}
-	if d, ok := crew.departures[who.Agent]; ok {
-		return !d.failed()
-	}
-	seat, ok := crew.mates[who.Agent]
-	return ok && seat.hasLeft()
-}
-
-func terminated(what string, released []task.Task) Terminated {
-	if len(released) > 0 {
-		names := make([]string, len(released))
-		for i, r := range released {
-			names[i] = "#" + r.ID + ` "` + r.Subject + `"`
-		}
-		what += fmt.Sprintf(" %d task(s) were unassigned: %s. Use TaskList to check availability and TaskUpdate with owner to reassign them to idle teammates.",
-			len(released), strings.Join(names, ", "))
-	}
-	return Terminated{typeTerminated, what}
-}
-
-// note hands mail of the runtime to a lead's inbox.
-func (t *Teams) note(session string, mails ...Mail) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.leadOf(session)
-	l.notes = append(l.notes, mails...)
-	l.change()
 }

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/cadre-dev/cadre/event"
@@ -30,10 +31,11 @@ func (r *rosters) Update(ctx context.Context, name string, change func(*team.Con
 
 type mails struct {
 	mailbox.Store
-	failPost map[string]error // by agent
-	failRead error
-	failMark error
-	didRead  func() // called when an inbox was read, before the reader has it
+	failPost   map[string]error // by agent
+	beforePost func()
+	failRead   error
+	failMark   error
+	didRead    func() // called when an inbox was read, before the reader has it
 
 	mu     sync.Mutex
 	posted []mailbox.Address // every inbox that was posted to, each time
@@ -43,6 +45,9 @@ type mails struct {
 func (m *mails) Post(ctx context.Context, to mailbox.Address, msg mailbox.Message) error {
 	if err := m.failPost[to.Agent]; err != nil {
 		return err
+	}
+	if m.beforePost != nil {
+		m.beforePost()
 	}
 	m.mu.Lock()
 	m.posted = append(m.posted, to)
@@ -85,6 +90,10 @@ func (l *lists) Reset(ctx context.Context, list string) error {
 
 // backend remembers what it was told.
 type backend struct {
+	kind string                 // in-process by default
+	join func(team.Spawn) error // starts the process of a teammate
+	end  func(mailbox.Address)  // ends it
+
 	mu        sync.Mutex
 	failStart error
 	onStart   func(team.Spawn)
@@ -97,22 +106,35 @@ type stopped struct {
 	Cause error
 }
 
-func (b *backend) Kind() string { return "in-process" }
+func (b *backend) Kind(context.Context) (string, error) { return b.name(), nil }
 
-func (b *backend) Start(_ context.Context, s team.Spawn) error {
+func (b *backend) name() string {
+	if b.kind != "" {
+		return b.kind
+	}
+	return "in-process"
+}
+
+func (b *backend) Start(_ context.Context, s team.Spawn) (team.Started, error) {
 	if b.onStart != nil {
 		b.onStart(s)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.started = append(b.started, s)
-	return b.failStart
+	if b.join == nil || b.failStart != nil {
+		return team.Started{}, b.failStart
+	}
+	return team.Started{PaneID: fmt.Sprintf("%%%d", len(b.started))}, b.join(s)
 }
 
 func (b *backend) Stop(_ context.Context, who mailbox.Address, cause error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stopped = append(b.stopped, stopped{who, cause})
+	if b.end != nil {
+		b.end(who)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
@@ -17,14 +18,16 @@ type Inbox struct {
 	mate    *Seat  // nil for a main session
 
 	receipts *receipts
+	shown    []mailbox.ID  // stood in the transcript when the inbox was opened
 	returned chan struct{} // signalled when mail was given back
 
 	// The rest belongs to the caller of Next.
 	seat   *Seat // whose mail is watched
 	signal <-chan struct{}
 	stop   func()
-	due    bool // there may be something to read
-	failed bool // the last reading failed
+	others *watches // over the inboxes from which receipts are wanted
+	due    bool     // there may be something to read
+	failed bool     // the last reading failed
 }
 
 // Inbox opens the caller's mail; ok is false for a sub-agent, which has none,
@@ -35,7 +38,10 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 	if by.Depth > 0 {
 		return nil, false
 	}
-	in = &Inbox{teams: t, receipts: newReceipts(shown), returned: make(chan struct{}, 1), stop: func() {}}
+	in = &Inbox{
+		teams: t, receipts: newReceipts(shown), shown: shown, returned: make(chan struct{}, 1), stop: func() {},
+		others: newWatches(t.mail),
+	}
 	if by.Team != "" {
 		in.mate, ok = t.Seat(by)
 		return in, ok
@@ -50,6 +56,7 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 // Close ends the inbox. It must not be called while Next runs.
 func (in *Inbox) Close() {
 	in.stop()
+	in.others.close()
 	if in.mate != nil {
 		return
 	}
@@ -97,6 +104,7 @@ func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
 				return nil, err
 			}
 		}
+		in.others.set(in.awaitedReaders())
 		if err := in.wait(ctx, changed); err != nil {
 			return nil, err
 		}
@@ -124,6 +132,7 @@ func (in *Inbox) follow(seat *Seat) {
 		return
 	}
 	in.stop()
+	in.others.set(nil)
 	in.seat, in.signal, in.stop, in.due, in.failed = seat, nil, func() {}, false, false
 	if seat != nil {
 		in.signal, in.stop = in.teams.mail.Watch(seat.Address())
@@ -131,7 +140,23 @@ func (in *Inbox) follow(seat *Seat) {
 	}
 }
 
+// awaitedReaders are whose inboxes tell whether wanted receipts can be given.
+func (in *Inbox) awaitedReaders() []mailbox.Address {
+	if in.seat == nil {
+		return nil
+	}
+	var at []mailbox.Address
+	for _, name := range in.seat.wanted.recipients() {
+		at = append(at, mailbox.Address{Team: in.seat.Team, Agent: name})
+	}
+	return at
+}
+
 func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
+	var wanted <-chan struct{}
+	if in.seat != nil {
+		wanted = in.seat.wanted.changed
+	}
 	var retry <-chan time.Time
 	if in.failed {
 		timer := time.NewTimer(retryTime)
@@ -140,6 +165,10 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 	}
 	select {
 	case <-in.signal:
+		in.due = true
+	case <-in.others.signal:
+		in.due = true
+	case <-wanted:
 		in.due = true
 	case <-retry:
 		in.due = true
@@ -156,28 +185,42 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 // it was not for the model. It may return both mail and an error: then some
 // could not be dealt with, and comes again.
 func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent bool, err error) {
+	// What was read by others is looked up before the own inbox, which says what of
+	// it has come back instead.
+	if err := seat.loadWanted(ctx, in.shown); err != nil {
+		return nil, false, err
+	}
+	read, err := seat.readByNow(ctx)
+	if err != nil {
+		return nil, false, err
+	}
 	in.receipts.begin()
 	unread, err := in.teams.mail.Unread(ctx, seat.Address())
 	if err != nil {
 		in.receipts.abort()
 		return nil, false, err
 	}
+	var arrivals []arrival
 	for _, m := range in.receipts.fresh(seat.Address(), unread) {
-		mail, show, receiveErr := in.teams.receive(ctx, seat, m)
+		a, receiveErr := in.teams.receive(ctx, seat, m)
 		switch {
 		case receiveErr != nil:
 			err = receiveErr
 			in.receipts.giveBack(m.ID)
-		case show:
-			mails = append(mails, mail)
+		case a.show:
+			arrivals = append(arrivals, a)
 		default:
 			silent = true
-			in.receipts.owe(m.ID)
+			in.receipts.owe(a.mail.IDs...) // without ids it stays unread
 		}
 	}
 	if settleErr := in.settle(ctx); err == nil {
 		err = settleErr
 	}
+	if err != nil {
+		read = nil // what could not be dealt with may be a return
+	}
+	mails = append(digested(seat, arrivals), seat.receiptNotes(read)...)
 	Sort(mails)
 	return mails, silent, err
 }
@@ -187,14 +230,36 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 // marked with the next. Any goroutine may call it.
 func (in *Inbox) Shown(ctx context.Context, ids []mailbox.ID) error {
 	in.receipts.owe(ids...)
-	return in.settle(ctx)
+	err := in.settle(ctx)
+	if seat := in.owner(); seat != nil {
+		err = errors.Join(err, seat.noteShown(ctx, ids))
+	}
+	return err
+}
+
+// owner is the seat whose mail the session gets now; nil for a main session
+// without a team.
+func (in *Inbox) owner() *Seat {
+	if in.mate != nil {
+		return in.mate
+	}
+	in.teams.mu.Lock()
+	defer in.teams.mu.Unlock()
+	if l, ok := in.teams.leads[in.session]; ok {
+		return l.seat
+	}
+	return nil
 }
 
 // GiveBack says that mail could not be shown after all: it comes again. Any
 // goroutine may call it.
 func (in *Inbox) GiveBack(ids []mailbox.ID) {
+	seat := in.owner()
 	for _, id := range ids {
 		in.receipts.giveBack(id)
+		if seat != nil {
+			seat.wanted.giveBack(id)
+		}
 	}
 	select {
 	case in.returned <- struct{}{}:
@@ -213,9 +278,7 @@ func (in *Inbox) settle(ctx context.Context) error {
 			}
 			continue
 		}
-		for _, key := range in.receipts.marked(ids) {
-			in.teams.ledger.remove(at, key)
-		}
+		in.receipts.marked(ids)
 	}
 	return first
 }

@@ -84,6 +84,14 @@ func preview(m mailbox.Message, c Control) string {
 		return oneLine(m.From + " is idle (" + string(c.IdleReason) + ") " + c.Summary + c.FailureReason)
 	case ShutdownRequest:
 		return oneLine("asked to shut down: " + c.Reason)
+	case StopRequest:
+		return oneLine("is to be stopped: " + c.Reason)
+	case MailReturned:
+		return oneLine("mail of " + c.From + " to " + c.To + " came back: " + c.To + " has left before it was shown. " + c.Summary)
+	case LoopDamped:
+		return oneLine(c.From + " and " + c.Peer + " only answered each other, and were stopped from it")
+	case Terminated:
+		return oneLine(c.Message)
 	case ShutdownRejected:
 		return oneLine("goes on working: " + c.Reason)
 	case Assignment:

@@ -14,8 +14,9 @@ import (
 const maxName = 64
 
 // runtimeNames are the senders of our own runtime (facts: claude-code §4.5,
-// §5.6, §9), as [skeleton] writes them: nobody else may look like them.
-var runtimeNames = []string{skeleton(LeadName), skeleton(systemName), skeleton(taskListName)}
+// §5.6, §9), and people, as [skeleton] writes them: nobody else may look like
+// them.
+var runtimeNames = []string{skeleton(LeadName), skeleton(systemName), skeleton(taskListName), skeleton(UserName)}
 
 // deviceName matches what Windows takes for a device, whatever its extension.
 var deviceName = lazy.Regexp(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
@@ -35,7 +36,7 @@ func CleanName(raw string) (string, error) {
 	case !strings.ContainsFunc(name, isWordRune):
 		return "", &NameError{raw, "needs a letter or a digit"}
 	case slices.Contains(runtimeNames, skeleton(name)):
-		return "", &NameError{raw, "could be mistaken for " + LeadName + " or for the runtime itself"}
+		return "", &NameError{raw, "could be mistaken for " + LeadName + ", a person or the runtime itself"}
 	case deviceName().MatchString(name):
 		return "", &NameError{raw, "is the name of a device on some systems"}
 	}

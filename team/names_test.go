@@ -32,7 +32,7 @@ func TestCleanNameRefuses(t *testing.T) {
 		"", "  ", ".", "..", "../x", "a/b", `a\b`, "*", "@", "--", "a\nb", "a\x00b", "a\x1b[31m", "a\u202eb", "a\u200bb", "a\ufe0fb",
 		"\xff", strings.Repeat("n", 65), "con", "NUL", "com1",
 		"team-lead", "Team-Lead", "team-lead ", "TEAM_LEAD", "team lead", "teamlead", "tеam-lead", "team-Iead"[:5] + "lead",
-		"tеаm-lеаd", "ｔｅａｍ-ｌｅａｄ", "team-1ead", "team‐lead", "τeam-lead", "System", "task-list", "task_list",
+		"tеаm-lеаd", "ｔｅａｍ-ｌｅａｄ", "team-1ead", "team‐lead", "τeam-lead", "System", "User", "uѕer", "task-list", "task_list",
 	} {
 		name, err := team.CleanName(raw)
 		if _, ok := errors.AsType[*team.NameError](err); !ok {

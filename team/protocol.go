@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -24,14 +25,20 @@ const (
 	typeAssignment       = "task_assignment"
 	typePlanRequest      = "plan_approval_request"
 	typePlanResponse     = "plan_approval_response"
+
+	typePermissionRequest  = "permission_request"
+	typePermissionResponse = "permission_response"
+	typePermissionSettled  = "permission_settled" // ours: no other program knows it
 )
 
-// otherTypes belong to the protocol and are not handled by this package: a model
-// must not send them either (facts: claude-code §5.6, §7). The value says
+// otherTypes belong to the protocol and are not acted on, either because this
+// package does not know them or because their fields are of another shape: a
+// model must not send them either (facts: claude-code §5.6, §7). The value says
 // whether the runtime consumes such a message without showing it (§4.5).
 var otherTypes = map[string]bool{
-	"permission_request":          false,
-	"permission_response":         true,
+	typePermissionRequest:         false,
+	typePermissionResponse:        true,
+	typePermissionSettled:         true,
 	"mode_set_request":            true,
 	"team_permission_update":      true,
 	"sandbox_permission_request":  false,
@@ -128,6 +135,49 @@ type PlanResponse struct {
 	PermissionMode string `json:"permissionMode,omitempty"`
 }
 
+// PermissionRequest asks the lead for somebody's leave to make a call (facts:
+// claude-code §7).
+type PermissionRequest struct {
+	Type        string           `json:"type"`
+	RequestID   string           `json:"request_id"`
+	AgentID     string           `json:"agent_id"` // the asker's name
+	ToolName    string           `json:"tool_name"`
+	ToolUseID   string           `json:"tool_use_id"`
+	Description string           `json:"description"`
+	Input       json.RawMessage  `json:"input"`
+	Suggestions []ask.Suggestion `json:"permission_suggestions"`
+}
+
+// PermissionResponse answers it. A success without a response allows the call as
+// it was asked for.
+type PermissionResponse struct {
+	Type      string      `json:"type"`
+	RequestID string      `json:"request_id"`
+	Subtype   string      `json:"subtype"`             // success or error
+	Response  *Permission `json:"response,omitempty"`  // of a success
+	Error     string      `json:"error,omitempty"`     // why not
+	Interrupt bool        `json:"interrupt,omitempty"` // ours: a denial ends the turn too
+}
+
+// Permission is what was permitted.
+type Permission struct {
+	UpdatedInput json.RawMessage  `json:"updated_input,omitempty"` // to call the tool with
+	Updates      []ask.Suggestion `json:"permission_updates"`
+	Note         string           `json:"note,omitempty"` // ours: for the model
+}
+
+// The values of PermissionResponse.Subtype.
+const (
+	permissionSuccess = "success"
+	permissionError   = "error"
+)
+
+// PermissionSettled tells a lead of ours that a request needs no answer any more.
+type PermissionSettled struct {
+	Type      string `json:"type"`
+	RequestID string `json:"request_id"`
+}
+
 // OtherControl is a message of the protocol that this package only recognises.
 type OtherControl struct{ Type string }
 
@@ -140,6 +190,10 @@ func (Assignment) kind() string       { return typeAssignment }
 func (PlanRequest) kind() string      { return typePlanRequest }
 func (PlanResponse) kind() string     { return typePlanResponse }
 func (c OtherControl) kind() string   { return c.Type }
+
+func (PermissionRequest) kind() string  { return typePermissionRequest }
+func (PermissionResponse) kind() string { return typePermissionResponse }
+func (PermissionSettled) kind() string  { return typePermissionSettled }
 
 // Parse reads the text of a message as protocol. It says nothing about who
 // wrote the text: only a message that the runtime posted as protocol may be
@@ -172,6 +226,15 @@ func Parse(text string) (Control, bool) {
 		return decode[PlanRequest](text)
 	case typePlanResponse:
 		return decode[PlanResponse](text)
+	case typePermissionRequest:
+		return decode[PermissionRequest](text)
+	case typePermissionResponse:
+		return decode[PermissionResponse](text)
+	case typePermissionSettled:
+		return decode[PermissionSettled](text)
+	}
+	if c, ok := parseOurs(head.Type, text); ok {
+		return c, true
 	}
 	_, known := otherTypes[head.Type]
 	return OtherControl{head.Type}, known

@@ -20,8 +20,7 @@ type receipts struct {
 // given is a message that was handed out.
 type given struct {
 	at   mailbox.Address
-	key  mailbox.ID // in the ledger
-	read bool       // as the store confirmed, or gone with its inbox
+	read bool // as the store confirmed, or gone with its inbox
 }
 
 func newReceipts(shown []mailbox.ID) *receipts {
@@ -72,7 +71,7 @@ func (r *receipts) fresh(at mailbox.Address, unread []mailbox.Message) []mailbox
 		if r.given[m.ID] != nil {
 			continue
 		}
-		r.given[m.ID] = &given{at: at, key: ledgerKey(m)}
+		r.given[m.ID] = &given{at: at}
 		if r.shown[m.ID] {
 			r.owed[at] = append(r.owed[at], m.ID)
 			continue
@@ -118,18 +117,15 @@ func (r *receipts) oweAgain(at mailbox.Address, ids []mailbox.ID) {
 	r.owed[at] = append(r.owed[at], ids...)
 }
 
-// marked notes messages as read and returns their keys in the ledger.
-func (r *receipts) marked(ids []mailbox.ID) []mailbox.ID {
+// marked notes messages as read.
+func (r *receipts) marked(ids []mailbox.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var keys []mailbox.ID
 	for _, id := range ids {
-		if g := r.given[id]; g != nil && !g.read {
+		if g := r.given[id]; g != nil {
 			g.read = true
-			keys = append(keys, g.key)
 		}
 	}
-	return keys
 }
 
 // forget says that an inbox is no more: nothing of it is to be marked.

@@ -6,47 +6,77 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
-// protocol returns what a message in a seat's inbox tells the runtime to do: nil
-// unless our own runtime posted it as protocol.
-func (t *Teams) protocol(seat *Seat, m mailbox.Message) Control {
-	if !t.ledger.has(seat.Address(), m) {
-		return nil
-	}
-	c, _ := Parse(m.Text)
-	return c
+// arrival is a message that an inbox has taken in.
+type arrival struct {
+	mail    Mail
+	control Control // what it told the runtime; nil for text
+	show    bool    // false: the runtime consumes it
 }
 
 // receive does what a message asks of the runtime and makes it mail for the
-// model. show is false for what the runtime consumes.
-func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (mail Mail, show bool, err error) {
-	c := t.protocol(seat, m)
-	mail = Mail{
-		Kind: KindPeer, From: m.From, Color: m.Color, Text: Wrap(m), Preview: preview(m, c), IDs: []mailbox.ID{m.ID},
+// model.
+func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arrival, error) {
+	w, err := t.judge(ctx, seat.Address(), m)
+	if err != nil {
+		return arrival{}, err
 	}
-	if m.From == LeadName {
-		mail.Kind = KindLead
+	if w.control == nil {
+		seat.talks.received(m.From)
 	}
-	switch c := c.(type) {
+	if !w.believed {
+		m.From = unverified(m.From)
+	}
+	a := arrival{control: w.control, show: true, mail: Mail{
+		Kind: KindPeer, From: m.From, Color: m.Color, Text: Wrap(m), Preview: preview(m, w.control), IDs: []mailbox.ID{m.ID},
+	}}
+	if w.believed && (m.From == LeadName || m.From == UserName) {
+		a.mail.Kind = KindLead
+	}
+	if w.control == nil {
+		return a, nil
+	}
+	handled, show, err := t.handshake(ctx, seat, m, w.control, &a.mail)
+	if err != nil || handled {
+		a.show = show
+		return a, err
+	}
+	err = t.obey(ctx, seat, m, &a)
+	return a, err
+}
+
+// obey does what a message of the protocol asks of the runtime.
+func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arrival) error {
+	switch c := a.control.(type) {
 	case ShutdownRequest:
-		mail.Kind = KindShutdown
-		seat.mu.Lock()
-		seat.shutdowns[c.RequestID] = true
-		seat.mu.Unlock()
+		a.mail.Kind = KindShutdown
+		seat.askedToShutDown(c.RequestID)
 	case ShutdownApproved:
 		if !seat.Lead {
-			return Mail{}, false, nil
+			a.show = false
+			return nil
 		}
-		end, err := t.approved(ctx, seat.Team, m.From)
+		end, err := t.approved(ctx, seat.Team, m)
 		if err != nil {
-			return Mail{}, false, err
+			return err
 		}
-		mail.Kind, mail.Text, mail.Preview = KindSystem, wrapSystem(end), oneLine(end.Message)
-	case PlanRequest:
-		seat.mu.Lock()
-		seat.plans[c.RequestID] = m.From
-		seat.mu.Unlock()
+		a.mail = systemMail(end, end.Message, m.ID)
+	case StopRequest:
+		seat.stopNow(c)
+		a.show = false
+	case MailReturned:
+		seat.wanted.returned(c)
+		a.mail = systemMail(c, a.mail.Preview, m.ID)
+	case LoopDamped, Terminated:
+		a.mail = systemMail(c, a.mail.Preview, m.ID)
 	case OtherControl:
-		return mail, !otherTypes[c.Type], nil
+		a.show = !otherTypes[c.Type]
 	}
-	return mail, true, nil
+	return nil
+}
+
+// systemMail is a note of the runtime that a message brought.
+func systemMail(c Control, preview string, id mailbox.ID) Mail {
+	return Mail{
+		Kind: KindSystem, From: systemName, Text: wrapSystem(c), Preview: oneLine(preview), IDs: []mailbox.ID{id},
+	}
 }

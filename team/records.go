@@ -68,6 +68,7 @@ type PaneRecord struct {
 	Terminal string    `json:"terminal"` // the pane room's kind: tmux, iterm2
 	Socket   string    `json:"socket,omitempty"`
 	Pane     string    `json:"pane"`   // "%3"
+	Mark     string    `json:"mark"`   // what the pane is marked with: its id is given again
 	Window   bool      `json:"window"` // it has a window of its own
 	Opened   time.Time `json:"opened"`
 }

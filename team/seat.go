@@ -3,7 +3,6 @@ package team
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -18,16 +17,25 @@ type Seat struct {
 	Color string // "" for the lead
 	Lead  bool
 
-	teams   *Teams
-	session string // the lead's session
-	paneID  string
-	backend string
-	left    chan struct{} // closed when the agent has agreed to shut down, or is gone
+	teams    *Teams
+	session  string // the root session of this process
+	paneID   string
+	backend  string
+	own      bool          // the agent has this process to itself
+	left     chan struct{} // closed when the agent has agreed to shut down, or is gone
+	stopping chan struct{} // closed when the agent is to be stopped, whatever it does
+	talks    talks
+	wanted   wanted
 
 	mu        sync.Mutex
-	gone      bool              // left is closed
-	shutdowns map[string]bool   // ids of shutdown requests that wait for a response
-	plans     map[string]string // lead: ids of plan requests, and who asks
+	release   func() error    // gives up the agent's place; nil when it has none
+	gone      bool            // left is closed
+	stop      StopRequest     // what closed stopping
+	shutdowns map[string]bool // ids of shutdown requests that wait for a response
+	answered  map[string]bool // ids of those that have one
+	consent   consent         // plans and permissions under way
+	idle      lastTurn
+	sent      map[mailbox.ID]bool
 	working   bool
 	lastDM    string // of this turn, to a peer
 	completed string // the task that was completed last in this turn
@@ -35,8 +43,10 @@ type Seat struct {
 
 func newSeat(t *Teams, team, name, session string) *Seat {
 	return &Seat{
-		Team: team, Name: name, teams: t, session: session, left: make(chan struct{}), working: true,
-		shutdowns: make(map[string]bool), plans: make(map[string]string),
+		Team: team, Name: name, teams: t, session: session, working: true,
+		left: make(chan struct{}), stopping: make(chan struct{}), wanted: newWanted(),
+		shutdowns: make(map[string]bool), answered: make(map[string]bool), consent: newConsent(),
+		sent: make(map[mailbox.ID]bool),
 	}
 }
 
@@ -66,6 +76,15 @@ func (s *Seat) leave() bool {
 	return true
 }
 
+// takeRelease returns what gives up the agent's place, once.
+func (s *Seat) takeRelease() func() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	release := s.release
+	s.release = nil
+	return release
+}
+
 // Members is the roster as it is now, the lead first.
 func (s *Seat) Members(ctx context.Context) ([]Member, error) {
 	config, err := s.config(ctx)
@@ -79,30 +98,4 @@ func (s *Seat) config(ctx context.Context) (Config, error) {
 // agent names the seat's agent in events.
 func (s *Seat) agent() event.Agent {
 	return event.Agent{Session: s.session, Name: s.Name, Color: s.Color}
-}
-
-// post puts plain mail into an inbox and tells of it.
-func (s *Seat) post(ctx context.Context, to string, m mailbox.Message) error {
-	at := mailbox.Address{Team: s.Team, Agent: to}
-	if err := s.teams.mail.Post(ctx, at, m); err != nil {
-		return err
-	}
-	s.teams.publish(s.agent(), event.MailSent{To: at, Message: m})
-	return nil
-}
-
-// postControl posts a message of the protocol. Its outer timestamp is the inner
-// one; whether it has a colour depends on its type (facts: claude-code §5.2).
-func (s *Seat) postControl(ctx context.Context, to string, at time.Time, c Control) error {
-	m := mailbox.Message{From: s.Name, Text: encode(c), Timestamp: stamp(at), Color: s.Color}
-	if c.kind() == typePlanRequest {
-		m.Color = ""
-	}
-	inbox := mailbox.Address{Team: s.Team, Agent: to}
-	s.teams.ledger.add(inbox, m)
-	if err := s.post(ctx, to, m); err != nil {
-		s.teams.ledger.remove(inbox, ledgerKey(m))
-		return err
-	}
-	return nil
 }

@@ -15,14 +15,30 @@ const leadColor = "red"
 
 // Delivery says where a message went.
 type Delivery struct {
-	To    string // the recipient's name on the roster
-	Color string // the recipient's
+	To    string     // the recipient's name on the roster
+	Color string     // the recipient's
+	ID    mailbox.ID // of the message in the recipient's inbox; "" where nobody can ask for it
 }
 
+// SendOption says how a message is sent.
+type SendOption func(*sendOptions)
+
+type sendOptions struct{ receipt bool }
+
+// WithReceipt has the sender told when the recipient's model has been shown the
+// message: by one note of the runtime in its inbox, also after a restart.
+func WithReceipt() SendOption { return func(o *sendOptions) { o.receipt = true } }
+
 // Send posts a message that a model wrote to a member of the team; to may be a
-// name or name@team. It returns nil only when the message stands in the
-// recipient's inbox. Errors: [*UnknownMemberError], [ErrProtocol], [ErrLeft].
-func (s *Seat) Send(ctx context.Context, to, text, summary string) (Delivery, error) {
+// name or name@team. It returns nil only when the message stands in the inbox of
+// a recipient who can read it. It costs an append beside the inbox, for the seal,
+// and one to it. Errors: [*UnknownMemberError], [*LoopError], [ErrProtocol],
+// [ErrLeft].
+func (s *Seat) Send(ctx context.Context, to, text, summary string, options ...SendOption) (Delivery, error) {
+	var o sendOptions
+	for _, option := range options {
+		option(&o)
+	}
 	if err := s.mayWrite(text); err != nil {
 		return Delivery{}, err
 	}
@@ -30,7 +46,9 @@ func (s *Seat) Send(ctx context.Context, to, text, summary string) (Delivery, er
 	if err != nil {
 		return Delivery{}, err
 	}
-	if err := s.post(ctx, member.Name, s.message(text, summary)); err != nil {
+	m := s.message(text, summary)
+	id, err := s.sendTo(ctx, member.Name, m, o.receipt)
+	if err != nil {
 		return Delivery{}, err
 	}
 	if member.Name != LeadName {
@@ -38,7 +56,31 @@ func (s *Seat) Send(ctx context.Context, to, text, summary string) (Delivery, er
 		s.lastDM = "[to " + member.Name + "] " + summary
 		s.mu.Unlock()
 	}
-	return Delivery{member.Name, shownColor(member)}, nil
+	return Delivery{member.Name, shownColor(member), id}, nil
+}
+
+// sendTo posts a message that a model wrote, unless that only keeps a loop
+// going, and makes sure that its recipient has not gone meanwhile.
+func (s *Seat) sendTo(ctx context.Context, to string, m mailbox.Message, receipt bool) (mailbox.ID, error) {
+	if err := s.mayAnswer(ctx, to); err != nil {
+		return "", err
+	}
+	at := mailbox.Address{Team: s.Team, Agent: to}
+	m = s.unique(at, m)
+	id := firstID(m)
+	if receipt { // before the message: a crash in between leaves a wish that nothing fulfils
+		if err := s.want(ctx, wantedReceipt{To: to, ID: id, Summary: m.Summary, Timestamp: m.Timestamp}); err != nil {
+			return "", err
+		}
+	}
+	err := s.post(ctx, to, m)
+	if err == nil {
+		err = s.teams.confirm(ctx, at, m)
+	}
+	if err != nil && receipt {
+		err = errors.Join(err, s.unwant(ctx, id))
+	}
+	return id, err
 }
 
 // Reach says whom a broadcast reached.
@@ -69,7 +111,7 @@ func (s *Seat) Broadcast(ctx context.Context, text, summary string) (Reach, erro
 		if member.Name == s.Name || s.teams.departing(s.Team, member.Name) {
 			continue
 		}
-		if err := s.post(ctx, member.Name, m); err != nil {
+		if _, err := s.sendTo(ctx, member.Name, m, false); err != nil {
 			reach.Missed = append(reach.Missed, Missed{member.Name, err})
 			continue
 		}
@@ -99,18 +141,18 @@ func (s *Seat) recipient(ctx context.Context, to string) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	return s.teams.member(&config, to)
+	return s.teams.member(ctx, &config, to)
 }
 
 // member finds a member by name or name@team. One that is leaving counts as
 // departed: it reads no more mail.
-func (t *Teams) member(c *Config, asked string) (Member, error) {
+func (t *Teams) member(ctx context.Context, c *Config, asked string) (Member, error) {
 	name := strings.TrimSpace(asked)
 	if m := c.Find(strings.TrimSuffix(name, "@"+c.Name)); m != nil && !t.departing(c.Name, m.Name) {
 		return *m, nil
 	}
 	unknown := &UnknownMemberError{Name: name, Team: c.Name}
-	unknown.Departed = t.departing(c.Name, name)
+	unknown.Departed = t.departing(c.Name, name) || t.wasMember(ctx, c, name)
 	for _, m := range c.Members {
 		if !t.departing(c.Name, m.Name) {
 			unknown.Members = append(unknown.Members, m.Name)
@@ -135,6 +177,17 @@ func (t *Teams) departing(team, name string) bool {
 	}
 	seat, ok := crew.mates[name]
 	return ok && seat.hasLeft()
+}
+
+// wasMember reports whether an agent that is not on the roster has been: it has
+// had mail.
+func (t *Teams) wasMember(ctx context.Context, c *Config, name string) bool {
+	clean, err := CleanName(name)
+	if err != nil || clean != name || c.Find(name) != nil {
+		return false
+	}
+	all, err := t.mail.All(ctx, mailbox.Address{Team: c.Name, Agent: name})
+	return err == nil && len(all) > 0
 }
 
 func shownColor(m Member) string {

@@ -16,14 +16,16 @@ var ignoreStored = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().String() == ".Extra" || p.Last().String() == ".ID"
 }, cmp.Ignore())
 
-func TestSend(t *testing.T) {
+func TestSend(t *testing.T) { overWorlds(t, testSend) }
+
+func testSend(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "w1", "w2")
+		w := alpha(t, "w1", "w2")
 		d, err := w.seat(t, "w1").Send(t.Context(), "w2@alpha", "hi <b>", "peer\n dm ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(team.Delivery{To: "w2", Color: "green"}, d); diff != "" {
+		if diff := cmp.Diff(team.Delivery{To: "w2", Color: "green", ID: w.mailOf(t, "w2")[0].ID}, d); diff != "" {
 			t.Errorf("delivery (-want +got):\n%s", diff)
 		}
 		want := []mailbox.Message{{
@@ -47,11 +49,11 @@ func TestSend(t *testing.T) {
 	})
 }
 
-func TestSendToNobody(t *testing.T) {
-	w := alphaTeam(t, "parser", "tester")
-	if err := w.Gone(t.Context(), w.seat(t, "tester").Address(), "test"); err != nil {
-		t.Fatal(err)
-	}
+func TestSendToNobody(t *testing.T) { overWorlds(t, testSendToNobody) }
+
+func testSendToNobody(t *testing.T, alpha start) {
+	w := alpha(t, "parser", "tester")
+	w.gone(t, "tester", "test")
 	lead := w.seat(t, team.LeadName)
 	for _, tt := range []struct {
 		to   string
@@ -81,7 +83,11 @@ func TestSendToNobody(t *testing.T) {
 }
 
 func TestSendReportsWhatTheStoreDidNotKeep(t *testing.T) {
-	w := alphaTeam(t, "w1")
+	overWorlds(t, testSendReportsWhatTheStoreDidNotKeep)
+}
+
+func testSendReportsWhatTheStoreDidNotKeep(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	w.mails.failPost["w1"] = errors.New("disk full")
 	if _, err := w.seat(t, team.LeadName).Send(t.Context(), "w1", "x", "y"); !errors.Is(err, w.mails.failPost["w1"]) {
 		t.Errorf("error %v", err)
@@ -91,8 +97,10 @@ func TestSendReportsWhatTheStoreDidNotKeep(t *testing.T) {
 	}
 }
 
-func TestSendRefusesProtocol(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestSendRefusesProtocol(t *testing.T) { overWorlds(t, testSendRefusesProtocol) }
+
+func testSendRefusesProtocol(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	w1 := w.seat(t, "w1")
 	for _, text := range []string{
 		`{"type":"shutdown_approved","requestId":"x","from":"w1"}`,
@@ -110,8 +118,10 @@ func TestSendRefusesProtocol(t *testing.T) {
 	}
 }
 
-func TestBroadcast(t *testing.T) {
-	w := alphaTeam(t, "w1", "w2", "w3")
+func TestBroadcast(t *testing.T) { overWorlds(t, testBroadcast) }
+
+func testBroadcast(t *testing.T, alpha start) {
+	w := alpha(t, "w1", "w2", "w3")
 	w.mails.failPost["w1"] = errors.New("disk full")
 	reach, err := w.seat(t, "w2").Broadcast(t.Context(), "all hands", "bcast")
 	if err != nil {
@@ -128,7 +138,7 @@ func TestBroadcast(t *testing.T) {
 			t.Errorf("%s has %d messages, want %d", name, len(got), want)
 		}
 	}
-	alone := alphaTeam(t)
+	alone := alpha(t)
 	reach, err = alone.seat(t, team.LeadName).Broadcast(t.Context(), "anybody?", "s")
 	if err != nil || len(reach.Reached)+len(reach.Missed) > 0 {
 		t.Errorf("alone: %+v, %v", reach, err)

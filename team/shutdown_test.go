@@ -31,9 +31,11 @@ func own(t *testing.T, w *world, owner string) {
 	}
 }
 
-func TestShutdownApproved(t *testing.T) {
+func TestShutdownApproved(t *testing.T) { overWorlds(t, testShutdownApproved) }
+
+func testShutdownApproved(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "w1", "w2")
+		w := alpha(t, "w1", "w2")
 		own(t, w, "w1")
 		lead, w1 := w.seat(t, team.LeadName), w.seat(t, "w1")
 		_, id, err := lead.RequestShutdown(t.Context(), "w1", "bye")
@@ -59,7 +61,7 @@ func TestShutdownApproved(t *testing.T) {
 			t.Error("w1 approved and has not left")
 		}
 		approval := w.mailOf(t, "team-lead")[0]
-		wantText := `{"type":"shutdown_approved","requestId":"` + id + `","from":"w1","timestamp":"2000-01-01T00:00:00.000Z","paneId":"in-process","backendType":"in-process"}`
+		wantText := `{"type":"shutdown_approved","requestId":"` + id + `","from":"w1","timestamp":"2000-01-01T00:00:00.000Z","paneId":"` + w1Pane(w) + `","backendType":"` + w.backend.name() + `"}`
 		if approval.Text != wantText || approval.Color != "blue" || approval.Summary != "" {
 			t.Errorf("approval %+v", approval)
 		}
@@ -83,7 +85,7 @@ func TestShutdownApproved(t *testing.T) {
 		if err := w.Gone(t.Context(), w1.Address(), "its session ended"); err != nil {
 			t.Error(err)
 		}
-		if err := in.Shown(t.Context(), ids(told)); err != nil {
+		if err := in.Shown(t.Context(), mailIDs(told)); err != nil {
 			t.Error(err)
 		}
 		if !w.mailOf(t, "team-lead")[0].Read {
@@ -91,6 +93,14 @@ func TestShutdownApproved(t *testing.T) {
 		}
 		expectNone(t, in)
 	})
+}
+
+// w1Pane is the pane of the first teammate.
+func w1Pane(w *world) string {
+	if w.apart {
+		return "%1"
+	}
+	return team.InProcess
 }
 
 // checkGone checks that a teammate is off the roster and owns nothing open.
@@ -121,8 +131,10 @@ func expectNone(t *testing.T, in *team.Inbox) {
 	}
 }
 
-func TestShutdownRejected(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestShutdownRejected(t *testing.T) { overWorlds(t, testShutdownRejected) }
+
+func testShutdownRejected(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	lead, w1 := w.seat(t, team.LeadName), w.seat(t, "w1")
 	_, id, err := lead.RequestShutdown(t.Context(), "w1", "")
 	if err != nil {
@@ -166,9 +178,11 @@ func TestRequestShutdownIsTheLeads(t *testing.T) {
 
 // An approval whose handling fails is handled again, and the lead is told of all
 // that was released.
-func TestShutdownApprovalIsRetried(t *testing.T) {
+func TestShutdownApprovalIsRetried(t *testing.T) { overWorlds(t, testShutdownApprovalIsRetried) }
+
+func testShutdownApprovalIsRetried(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "w1")
+		w := alpha(t, "w1")
 		own(t, w, "w1")
 		approve(t, w, "w1")
 		in := w.inbox(t, leader)
@@ -203,8 +217,10 @@ func approve(t *testing.T, w *world, name string) {
 }
 
 // A lead that deletes its team in the same breath need not wait for its mail.
-func TestDeleteCountsApprovals(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestDeleteCountsApprovals(t *testing.T) { overWorlds(t, testDeleteCountsApprovals) }
+
+func testDeleteCountsApprovals(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	in := w.inbox(t, leader)
 	approve(t, w, "w1")
 	d, err := w.Delete(t.Context(), leader)
@@ -247,9 +263,11 @@ func TestDepartedTeammate(t *testing.T) {
 
 // At the end of a run: who agrees ends by itself, who does not is stopped when
 // the time is over, and nobody owns anything any more.
-func TestShutdownOfAWholeTeam(t *testing.T) {
+func TestShutdownOfAWholeTeam(t *testing.T) { overWorlds(t, testShutdownOfAWholeTeam) }
+
+func testShutdownOfAWholeTeam(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "polite", "stuck", "stubborn")
+		w := alpha(t, "polite", "stuck", "stubborn")
 		own(t, w, "stuck")
 		if _, err := w.lists.Update(t.Context(), "alpha", "2", owner("polite")); err != nil {
 			t.Fatal(err)
@@ -310,9 +328,11 @@ func requestIn(t *testing.T, in *team.Inbox) string {
 
 // When all agree nobody waits for the end of the time, and the lead's own reader
 // may work beside it.
-func TestShutdownEndsWhenAllHaveLeft(t *testing.T) {
+func TestShutdownEndsWhenAllHaveLeft(t *testing.T) { overWorlds(t, testShutdownEndsWhenAllHaveLeft) }
+
+func testShutdownEndsWhenAllHaveLeft(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "w1", "w2")
+		w := alpha(t, "w1", "w2")
 		var others sync.WaitGroup
 		lead := w.inbox(t, leader)
 		reading, stop := context.WithCancel(t.Context())
@@ -355,8 +375,10 @@ func TestShutdownEndsWhenAllHaveLeft(t *testing.T) {
 	})
 }
 
-func TestShutdownStopsWhomItCannotAsk(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestShutdownStopsWhomItCannotAsk(t *testing.T) { overWorlds(t, testShutdownStopsWhomItCannotAsk) }
+
+func testShutdownStopsWhomItCannotAsk(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	w.mails.failPost["w1"] = errors.New("disk full")
 	if err := w.Shutdown(t.Context(), leader); err != nil {
 		t.Fatal(err)
@@ -367,13 +389,13 @@ func TestShutdownStopsWhomItCannotAsk(t *testing.T) {
 	}
 }
 
-func TestGoneReleasesTasks(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestGoneReleasesTasks(t *testing.T) { overWorlds(t, testGoneReleasesTasks) }
+
+func testGoneReleasesTasks(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	own(t, w, "w1")
 	in := w.inbox(t, leader)
-	if err := w.Gone(t.Context(), w.seat(t, "w1").Address(), "the model is out of reach"); err != nil {
-		t.Fatal(err)
-	}
+	w.gone(t, "w1", "the model is out of reach")
 	checkGone(t, w, "w1")
 	mails := next(t, in)
 	if len(mails) != 1 || !strings.Contains(mails[0].Text, "w1 has ended: the model is out of reach. 2 task(s) were unassigned") {

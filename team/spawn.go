@@ -19,6 +19,7 @@ type SpawnRequest struct {
 	Prompt      string
 	Description string // of the work, in a few words
 	PlanMode    bool   // it must have a plan approved first
+	Window      bool   // where it gets a pane, that pane is to be a window of its own
 }
 
 // Spawned is a teammate that runs.
@@ -47,27 +48,45 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 	if err != nil {
 		return Spawned{}, err
 	}
-	config, member, err := t.join(ctx, lead, t.newMember(by, lead.Team, name, r))
+	kind, err := t.backend.Kind(ctx)
+	if err != nil {
+		return Spawned{}, fmt.Errorf("start teammate %q: %w", name, err)
+	}
+	config, member, err := t.join(ctx, lead, t.newMember(by, lead.Team, name, kind, r))
 	if err != nil {
 		return Spawned{}, err
 	}
 	seat := t.seat(config, member)
-	if err := t.start(ctx, by, seat, config, member, r); err != nil {
+	record := AgentRecord{Backend: member.BackendType, Description: r.Description, Signs: !member.apart()}
+	if err := seat.Remember(ctx, record); err != nil {
 		return Spawned{}, errors.Join(err, t.undo(ctx, seat))
 	}
+	if member, err = t.start(ctx, lead, firstSpawn(by, seat, &config, member, r)); err != nil {
+		return Spawned{}, errors.Join(err, t.undo(ctx, seat))
+	}
+	t.changes.beat()
 	return Spawned{lead.Team, member}, nil
 }
 
-func (t *Teams) newMember(by tool.Caller, team, name string, r SpawnRequest) Member {
+func (t *Teams) newMember(by tool.Caller, team, name, kind string, r SpawnRequest) Member {
 	model := r.Model
 	if model == "" {
 		model = by.Model
 	}
 	return Member{
 		Name: name, AgentType: r.AgentType, Model: model, Prompt: r.Prompt, Color: t.nextColor(team), PlanModeRequired: r.PlanMode,
-		JoinedAt: time.Now().UnixMilli(), PaneID: t.backend.Kind(), Cwd: by.Cwd, Subscriptions: []string{},
-		BackendType: t.backend.Kind(),
+		JoinedAt: time.Now().UnixMilli(), PaneID: firstPane(kind), Cwd: by.Cwd, Subscriptions: []string{},
+		BackendType: kind,
 	}
+}
+
+// firstPane is the pane id of a teammate before it has started: only one that
+// gets none has it already.
+func firstPane(kind string) string {
+	if kind == InProcess {
+		return kind
+	}
+	return ""
 }
 
 // nextColor gives each colour in turn; one that was given does not come back
@@ -96,7 +115,9 @@ func (t *Teams) join(ctx context.Context, lead *Seat, m Member) (Config, Member,
 		}
 		m.Name = freeName(&config, wanted)
 		m.AgentID = AgentID(m.Name, lead.Team)
-		if err := t.retire(ctx, mailbox.Address{Team: lead.Team, Agent: m.Name}); err != nil {
+		// What still waits there for a former agent of this name is not meant for
+		// the new one.
+		if err := t.returnMail(ctx, &config, mailbox.Address{Team: lead.Team, Agent: m.Name}); err != nil {
 			return Config{}, Member{}, err
 		}
 		config, err = t.updateRoster(ctx, lead.Team, lead.agent(), func(c *Config) error {
@@ -115,21 +136,6 @@ func (t *Teams) join(ctx context.Context, lead *Seat, m Member) (Config, Member,
 	}
 }
 
-// retire marks read what waits in the inbox of a former teammate: it is not
-// meant for a new one of the same name. While nobody of this name is on the
-// roster, nobody writes to it.
-func (t *Teams) retire(ctx context.Context, at mailbox.Address) error {
-	unread, err := t.mail.Unread(ctx, at)
-	if err != nil || len(unread) == 0 {
-		return err
-	}
-	var ids []mailbox.ID
-	for _, m := range unread {
-		ids = append(ids, m.ID)
-	}
-	return t.mail.MarkRead(ctx, at, ids)
-}
-
 // seat gives a member of the roster its place in this process.
 func (t *Teams) seat(c Config, m Member) *Seat {
 	seat := newSeat(t, c.Name, m.Name, c.LeadSessionID)
@@ -143,13 +149,34 @@ func (t *Teams) seat(c Config, m Member) *Seat {
 	return seat
 }
 
-// start hands a teammate to the backend.
-func (t *Teams) start(ctx context.Context, by tool.Caller, seat *Seat, c Config, m Member, r SpawnRequest) error {
-	return t.backend.Start(ctx, Spawn{
+// firstSpawn is what a backend needs to start a new teammate.
+func firstSpawn(by tool.Caller, seat *Seat, c *Config, m Member, r SpawnRequest) Spawn {
+	return Spawn{
 		Seat: seat, Member: m, LeadSession: c.LeadSessionID, Lead: by.AgentID, Description: r.Description,
-		Introduction: introduction(c, m),
+		Introduction: introduction(*c, m),
 		Input:        Wrap(mailbox.Message{From: LeadName, Summary: r.Description, Text: r.Prompt}),
+		Window:       r.Window,
+	}
+}
+
+// start hands a teammate to the backend, and writes the pane that it got into the
+// roster.
+func (t *Teams) start(ctx context.Context, lead *Seat, s Spawn) (Member, error) {
+	started, err := t.backend.Start(ctx, s)
+	if err != nil || started.PaneID == "" {
+		return s.Member, err
+	}
+	s.Member.PaneID = started.PaneID
+	_, err = t.store.Update(ctx, lead.Team, func(c *Config) error {
+		if m := c.Find(s.Member.Name); m != nil {
+			m.PaneID = started.PaneID
+		}
+		return nil
 	})
+	if err != nil {
+		err = errors.Join(err, t.stop(ctx, lead.Team, s.Member.Name, err))
+	}
+	return s.Member, err
 }
 
 // undo takes a teammate that did not start off the roster.

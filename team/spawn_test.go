@@ -116,15 +116,15 @@ func TestSpawnThatFailsLeavesNobody(t *testing.T) {
 }
 
 // What waits in the inbox of a former w1 was not meant for the new one.
-func TestSpawnRetiresOldMail(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestSpawnRetiresOldMail(t *testing.T) { overWorlds(t, testSpawnRetiresOldMail) }
+
+func testSpawnRetiresOldMail(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	w.send(t, "team-lead", "w1", "for the old one")
 	if _, _, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w1", "for the old one, too"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Gone(t.Context(), w.seat(t, "w1").Address(), "test"); err != nil {
-		t.Fatal(err)
-	}
+	w.gone(t, "w1", "test")
 	w.backend.onStart = func(team.Spawn) { w.send(t, "team-lead", "w1", "for the new one") }
 	w.spawn(t, "w1")
 	if mails := next(t, w.inbox(t, mate("w1"))); len(mails) != 1 || !strings.Contains(mails[0].Text, "for the new one") {
@@ -169,9 +169,11 @@ func TestSpawnAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestNotifyIdle(t *testing.T) {
+func TestNotifyIdle(t *testing.T) { overWorlds(t, testNotifyIdle) }
+
+func testNotifyIdle(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "w1", "w2")
+		w := alpha(t, "w1", "w2")
 		w1 := w.seat(t, "w1")
 		notify := func(reason team.IdleReason, failure string) {
 			t.Helper()
@@ -215,8 +217,10 @@ func TestNotifyIdle(t *testing.T) {
 	})
 }
 
-func TestNotifyIdleIsTriedAgain(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestNotifyIdleIsTriedAgain(t *testing.T) { overWorlds(t, testNotifyIdleIsTriedAgain) }
+
+func testNotifyIdleIsTriedAgain(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	w.mails.failPost["team-lead"] = errors.New("disk full")
 	w1 := w.seat(t, "w1")
 	if err := w1.NotifyIdle(t.Context(), team.Available, ""); !errors.Is(err, w.mails.failPost["team-lead"]) {
@@ -228,53 +232,5 @@ func TestNotifyIdleIsTriedAgain(t *testing.T) {
 	}
 	if n := len(w.mailOf(t, "team-lead")); n != 1 {
 		t.Errorf("%d notes, want 1", n)
-	}
-}
-
-func TestPlanHandshake(t *testing.T) {
-	w := alphaTeam(t, "pl", "w2")
-	lead := w.seat(t, team.LeadName)
-	id, err := w.seat(t, "pl").RequestPlan(t.Context(), "/plans/p.md", "# Plan A")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(id, "plan_approval-") || !strings.HasSuffix(id, "@pl@alpha") {
-		t.Errorf("request id %q", id)
-	}
-	respond := func(by *team.Seat, to, id string, approve bool) error {
-		_, err := by.RespondPlan(t.Context(), to, id, approve, "add tests", "default")
-		return err
-	}
-	if err := respond(lead, "pl", id, true); !errors.Is(err, team.ErrNoRequest) {
-		t.Errorf("before the lead has seen it: %v", err)
-	}
-	if mails := next(t, w.inbox(t, leader)); len(mails) != 1 || mails[0].Color != "" || !strings.Contains(mails[0].Text, "# Plan A") {
-		t.Errorf("the lead gets %+v", mails)
-	}
-	for what, err := range map[string]error{
-		"by a peer":      respond(w.seat(t, "w2"), "pl", id, true),
-		"to another":     respond(lead, "w2", id, true),
-		"for another id": respond(lead, "pl", "plan-x", true),
-	} {
-		if !errors.Is(err, team.ErrNoRequest) && !errors.Is(err, team.ErrNotLead) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if err := respond(lead, "pl", id, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := respond(lead, "pl", id, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := respond(lead, "pl", id, false); !errors.Is(err, team.ErrNoRequest) {
-		t.Errorf("after the approval: %v", err)
-	}
-	answers := next(t, w.inbox(t, mate("pl")))
-	if len(answers) != 2 || answers[0].Kind != team.KindLead || answers[0].Preview != "wants the plan changed: add tests" ||
-		answers[1].Preview != "approved the plan" {
-		t.Errorf("answers %+v", answers)
-	}
-	if got := w.mailOf(t, "pl")[1].Text; !strings.HasSuffix(got, `"permissionMode":"default"}`) {
-		t.Errorf("approval %s", got)
 	}
 }

@@ -12,14 +12,20 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// CreateTask adds a task to the caller's list.
+// CreateTask adds a task to the caller's list. Errors: [ErrCheck].
 func (t *Teams) CreateTask(ctx context.Context, by tool.Caller, item task.Task) (task.Task, error) {
+	if err := mayCreate(item); err != nil {
+		return task.Task{}, err
+	}
 	list := t.TaskList(by)
 	created, err := t.tasks.Create(ctx, list, item)
 	if err != nil {
 		return task.Task{}, err
 	}
 	t.publish(t.agentOf(by), event.TaskChanged{List: list, Task: created})
+	if seat, ok := t.Seat(by); ok {
+		seat.Progress()
+	}
 	return created, nil
 }
 
@@ -40,9 +46,13 @@ func (t *Teams) ListTasks(ctx context.Context, by tool.Caller) ([]task.Task, err
 //
 // An error with an outcome (its Fields are set) means that the task was changed,
 // but the new owner could not be told. Other errors: those of package task,
-// [*UnknownMemberError], [ErrNoTeam] when a sub-agent hands out a task.
+// [*UnknownMemberError], [ErrCheck], [ErrNoTeam] when a sub-agent hands out a
+// task.
 func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
 	list := t.TaskList(by)
+	if err := t.mayChange(ctx, by, id, c); err != nil {
+		return task.Outcome{}, err
+	}
 	seat, seated := t.Seat(by)
 	owner, err := t.newOwner(ctx, by, c.Owner)
 	if err != nil {
@@ -58,6 +68,9 @@ func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c tas
 	}
 	if len(out.Fields) > 0 {
 		t.publishTask(ctx, by, list, c, out)
+		if seated {
+			seat.Progress()
+		}
 	}
 	if !seated {
 		return out, nil

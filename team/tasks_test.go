@@ -30,9 +30,11 @@ func owner(name string) task.Change { return task.Change{Owner: &name} }
 
 func status(s task.Status) task.Change { return task.Change{Status: &s} }
 
-func TestUpdateTaskTellsTheNewOwner(t *testing.T) {
+func TestUpdateTaskTellsTheNewOwner(t *testing.T) { overWorlds(t, testUpdateTaskTellsTheNewOwner) }
+
+func testUpdateTaskTellsTheNewOwner(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
-		w := alphaTeam(t, "w1", "w2")
+		w := alpha(t, "w1", "w2")
 		add(t, w, "test")
 		change := owner("w2@alpha")
 		change.Subject = new("test it")
@@ -64,7 +66,11 @@ func TestUpdateTaskTellsTheNewOwner(t *testing.T) {
 }
 
 func TestUpdateTaskWithAnOwnerWhoIsNot(t *testing.T) {
-	w := alphaTeam(t, "tester")
+	overWorlds(t, testUpdateTaskWithAnOwnerWhoIsNot)
+}
+
+func testUpdateTaskWithAnOwnerWhoIsNot(t *testing.T, alpha start) {
+	w := alpha(t, "tester")
 	add(t, w, "a")
 	_, err := w.UpdateTask(t.Context(), leader, "1", owner("testre"))
 	unknown, ok := errors.AsType[*team.UnknownMemberError](err)
@@ -91,7 +97,11 @@ func TestUpdateTaskWithAnOwnerWhoIsNot(t *testing.T) {
 }
 
 func TestUpdateTaskReportsAnAssignmentThatWasNotSent(t *testing.T) {
-	w := alphaTeam(t, "w1")
+	overWorlds(t, testUpdateTaskReportsAnAssignmentThatWasNotSent)
+}
+
+func testUpdateTaskReportsAnAssignmentThatWasNotSent(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	add(t, w, "a")
 	w.mails.failPost["w1"] = errors.New("disk full")
 	out, err := w.UpdateTask(t.Context(), leader, "1", owner("w1"))
@@ -101,8 +111,10 @@ func TestUpdateTaskReportsAnAssignmentThatWasNotSent(t *testing.T) {
 }
 
 // A teammate that begins a task takes it, and only one can.
-func TestTeammateTakesTheTaskItBegins(t *testing.T) {
-	w := alphaTeam(t, "w1", "w2")
+func TestTeammateTakesTheTaskItBegins(t *testing.T) { overWorlds(t, testTeammateTakesTheTaskItBegins) }
+
+func testTeammateTakesTheTaskItBegins(t *testing.T, alpha start) {
+	w := alpha(t, "w1", "w2")
 	add(t, w, "a", "b")
 	out, err := w.UpdateTask(t.Context(), mate("w1"), "1", status(task.InProgress))
 	if err != nil {
@@ -173,8 +185,10 @@ func TestUpdateTaskPublishesBothEnds(t *testing.T) {
 	}
 }
 
-func TestClaim(t *testing.T) {
-	w := alphaTeam(t, "w1", "w2")
+func TestClaim(t *testing.T) { overWorlds(t, testClaim) }
+
+func testClaim(t *testing.T, alpha start) {
+	w := alpha(t, "w1", "w2")
 	w1, w2 := w.seat(t, "w1"), w.seat(t, "w2")
 	signal, stop := w1.WatchTasks()
 	defer stop()
@@ -221,8 +235,10 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-func TestGiveBackTasks(t *testing.T) {
-	w := alphaTeam(t, "w1")
+func TestGiveBackTasks(t *testing.T) { overWorlds(t, testGiveBackTasks) }
+
+func testGiveBackTasks(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	add(t, w, "claimed", "assigned")
 	if _, err := w.UpdateTask(t.Context(), leader, "2", owner("w1")); err != nil {
 		t.Fatal(err)
@@ -243,8 +259,10 @@ func TestGiveBackTasks(t *testing.T) {
 	}
 }
 
-func TestWaiting(t *testing.T) {
-	w := alphaTeam(t, "w1", "w2")
+func TestWaiting(t *testing.T) { overWorlds(t, testWaiting) }
+
+func testWaiting(t *testing.T, alpha start) {
+	w := alpha(t, "w1", "w2")
 	check := func(what string, want bool) {
 		t.Helper()
 		if got, err := w.Waiting(t.Context(), leader); err != nil || got != want {
@@ -257,7 +275,7 @@ func TestWaiting(t *testing.T) {
 	check("mail for w2", true)
 	mails := next(t, in)
 	check("mail that is not shown yet", true)
-	if err := in.Shown(t.Context(), ids(mails)); err != nil {
+	if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {
 		t.Fatal(err)
 	}
 	check("mail that is shown", false)

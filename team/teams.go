@@ -2,10 +2,9 @@ package team
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"sync"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
@@ -19,10 +18,25 @@ type Options struct {
 	Tasks   task.Store
 	Backend Backend // nil: no teammate can be started
 
-	Seals    mailbox.Seals
+	Seals    mailbox.Seals // vouch for what our own runtimes post
 	Records  Records
 	Presence Presence
 	Policy   Policy
+
+	// Mode is the permission mode that the lead of this process is in now; nil:
+	// "default". Plans that are approved are carried out in it.
+	Mode func() string
+	// Relay puts a teammate's question before whoever may answer it, and returns;
+	// answer is called later, or at once. See [Relay]. nil: nobody can be asked.
+	Relay Relay
+	// Settled says that a relayed question needs no answer any more. It may be
+	// called from any goroutine, must not block, and may come before Relay returns.
+	Settled func(askID string)
+	// Answered delivers the lead's answer to a question of a teammate of this
+	// process ([Seat.RequestPermission]) to the session that asked. ErrUnknown and
+	// ErrAnswered of package ask settle it too; after any other error the answer
+	// is delivered again.
+	Answered func(ctx context.Context, who mailbox.Address, askID string, answer ask.Answer) error
 
 	// Publish tells what happened: by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
@@ -42,12 +56,18 @@ type Policy struct {
 // Teams is the teams of this process. Its methods may be called from any
 // goroutine.
 type Teams struct {
-	store   Store
-	mail    mailbox.Store
-	tasks   task.Store
-	backend Backend
-	publish func(by event.Agent, body event.Body)
-	ledger  ledger
+	store    Store
+	mail     mailbox.Store
+	tasks    task.Store
+	backend  Backend
+	publish  func(by event.Agent, body event.Body)
+	seals    mailbox.Seals
+	records  Records
+	presence Presence
+	policy   Policy
+	consent  consentOptions
+	changes  pulse // of what agents do, and of who is there
+	waits    waits // of agents for each other
 
 	mu    sync.Mutex // guards what follows; never held across I/O
 	crews map[string]*crew
@@ -57,7 +77,9 @@ type Teams struct {
 // crew is what this process knows of a team beyond its roster.
 type crew struct {
 	leadSession string
-	mates       map[string]*Seat // the teammates that run in this process
+	founded     bool             // our own runtime leads it ([Founding])
+	mates       map[string]*Seat // the teammates that this process started, or is
+	leave       func() error     // gives up the lead's place; nil when another process leads
 	colors      int              // given so far; never goes back
 	departures  map[string]*departure
 
@@ -80,53 +102,11 @@ func New(o Options) *Teams {
 		publish = func(event.Agent, event.Body) {}
 	}
 	return &Teams{
-		store: o.Store, mail: o.Mail, tasks: o.Tasks, backend: o.Backend, publish: publish,
-		crews: make(map[string]*crew), leads: make(map[string]*lead),
+		store: o.Store, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
+		seals: o.Seals, records: o.Records, presence: o.Presence, policy: o.Policy, publish: publish,
+		consent: o.consent(),
+		crews:   make(map[string]*crew), leads: make(map[string]*lead),
 	}
-}
-
-// Reopen finds the team that a resumed main session leads, by the session's id
-// in the rosters. It returns the teammates on its roster that do not run in
-// this process: whoever is not started again must be reported to [Teams.Gone].
-// ok is false when the session leads none.
-func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok bool, err error) {
-	configs, err := t.store.List(ctx)
-	if err != nil {
-		return nil, false, fmt.Errorf("find the team of session %s: %w", by.SessionID, err)
-	}
-	at := slices.IndexFunc(configs, func(c Config) bool { return c.LeadSessionID == by.SessionID })
-	if by.SessionID == "" || at < 0 {
-		return nil, false, nil
-	}
-	config := &configs[at]
-	t.takeLead(config)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, m := range config.Teammates() {
-		if t.crews[config.Name].mates[m.Name] == nil {
-			absent = append(absent, m)
-		}
-	}
-	return absent, true, nil
-}
-
-// takeLead seats the lead of a team that its session has created or found.
-func (t *Teams) takeLead(c *Config) *Seat {
-	seat := newSeat(t, c.Name, LeadName, c.LeadSessionID)
-	seat.Lead = true
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	crew, ok := t.crews[c.Name]
-	if !ok {
-		crew = newCrew()
-		t.crews[c.Name] = crew
-	}
-	crew.leadSession = c.LeadSessionID
-	crew.colors = max(crew.colors, colorsGiven(c))
-	l := t.leadOf(c.LeadSessionID)
-	l.seat = seat
-	l.change()
-	return seat
 }
 
 func newCrew() *crew {

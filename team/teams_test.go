@@ -173,8 +173,10 @@ func TestReopenFindsTheTeamOfAResumedSession(t *testing.T) {
 	}
 }
 
-func TestDelete(t *testing.T) {
-	w := alphaTeam(t, "w1", "w2")
+func TestDelete(t *testing.T) { overWorlds(t, testDelete) }
+
+func testDelete(t *testing.T, alpha start) {
+	w := alpha(t, "w1", "w2")
 	d, err := w.Delete(t.Context(), leader)
 	if err != nil {
 		t.Fatal(err)
@@ -186,9 +188,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("by a teammate: %v", err)
 	}
 	for _, name := range []string{"w1", "w2"} {
-		if err := w.Gone(t.Context(), w.seat(t, name).Address(), "test"); err != nil {
-			t.Fatal(err)
-		}
+		w.gone(t, name, "test")
 	}
 	seat := w.seat(t, team.LeadName)
 	if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "alpha" || len(d.Active) > 0 {
@@ -210,14 +210,16 @@ func TestDelete(t *testing.T) {
 
 // What a member wrote last is shown even when the lead deletes the team first.
 func TestDeleteKeepsUnreadMailForTheLead(t *testing.T) {
-	w := alphaTeam(t, "w1")
+	overWorlds(t, testDeleteKeepsUnreadMailForTheLead)
+}
+
+func testDeleteKeepsUnreadMailForTheLead(t *testing.T, alpha start) {
+	w := alpha(t, "w1")
 	in := w.inbox(t, leader)
 	w.send(t, "w1", "team-lead", "first")
 	got := next(t, in)
 	w.send(t, "w1", "team-lead", "last words")
-	if err := w.Gone(t.Context(), w.seat(t, "w1").Address(), "test"); err != nil {
-		t.Fatal(err)
-	}
+	w.gone(t, "w1", "test")
 	if _, err := w.Delete(t.Context(), leader); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +237,7 @@ func TestDeleteKeepsUnreadMailForTheLead(t *testing.T) {
 	if diff := cmp.Diff(want, from); diff != "" {
 		t.Errorf("mail (-want +got):\n%s", diff)
 	}
-	if err := in.Shown(t.Context(), ids(got)); err != nil {
+	if err := in.Shown(t.Context(), mailIDs(got)); err != nil {
 		t.Error(err)
 	}
 	if len(w.mails.marked) > 0 {

@@ -1,6 +1,7 @@
 package team_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/cadre-dev/cadre/mailbox"
@@ -14,16 +15,24 @@ import (
 // remembers.
 type world struct {
 	*team.Teams
+	kept    *memstore.Store
 	rosters *rosters
 	mails   *mails
 	lists   *lists
 	backend *backend
 	events  *events
+	policy  team.Policy
+
+	// apart says that each teammate has a process, that is Teams, of its own.
+	apart bool
+	mates map[string]*team.Teams
 }
 
 func newWorld() *world {
 	kept := memstore.New()
 	w := &world{
+		kept:    kept,
+		mates:   make(map[string]*team.Teams),
 		rosters: &rosters{Store: kept.Teams()},
 		mails:   &mails{Store: kept.Mail(), failPost: make(map[string]error)},
 		lists:   &lists{Store: kept.Tasks()},
@@ -34,11 +43,91 @@ func newWorld() *world {
 	return w
 }
 
-// restart makes the teams anew over the same stores, as a new process would.
+// restart ends the process of the lead, with the teammates that run in it, and
+// makes its teams anew over the same stores.
 func (w *world) restart() {
-	w.Teams = team.New(team.Options{
-		Store: w.rosters, Mail: w.mails, Tasks: w.lists, Backend: w.backend, Publish: w.events.publish,
+	if w.Teams != nil {
+		_ = w.Close()
+	}
+	w.Teams = w.process(w.backend)
+}
+
+// process makes the teams of a process.
+func (w *world) process(b team.Backend) *team.Teams {
+	return team.New(team.Options{
+		Store: w.rosters, Mail: w.mails, Tasks: w.lists, Backend: b, Publish: w.events.publish,
+		Seals: w.kept.Seals(), Records: w.kept.Records(), Presence: w.kept.Presence(), Policy: w.policy,
 	})
+}
+
+// start makes a world with the team alpha and these teammates.
+type start func(t *testing.T, mates ...string) *world
+
+// overWorlds runs a test with teammates that run in their lead's process, and
+// with teammates that have one each.
+func overWorlds(t *testing.T, test func(t *testing.T, alpha start)) {
+	t.Helper()
+	t.Run("in-process", func(t *testing.T) { test(t, alphaTeam) })
+	t.Run("apart", func(t *testing.T) { test(t, apartTeam) })
+}
+
+// apartTeam is [alphaTeam] with a process for each teammate.
+func apartTeam(t *testing.T, mates ...string) *world {
+	t.Helper()
+	w := newWorld()
+	w.apart, w.backend.kind = true, "tmux"
+	w.backend.join = func(s team.Spawn) error { return w.startProcess(t, s.Member.Name) }
+	w.backend.end = func(who mailbox.Address) { w.endProcess(t, who.Agent) }
+	w.form(t, mates)
+	return w
+}
+
+// startProcess makes the process of a teammate.
+func (w *world) startProcess(t *testing.T, name string) error {
+	process := w.process(nil)
+	if _, err := process.Join(t.Context(), mate(name)); err != nil {
+		return err
+	}
+	w.mates[name] = process
+	return nil
+}
+
+// endProcess ends the process of a teammate, if it has one.
+func (w *world) endProcess(t *testing.T, name string) {
+	if process := w.mates[name]; process != nil {
+		delete(w.mates, name)
+		if err := process.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// gone ends a teammate and tells the lead.
+func (w *world) gone(t *testing.T, name, why string) {
+	t.Helper()
+	w.endProcess(t, name)
+	if err := w.Gone(t.Context(), mailbox.Address{Team: "alpha", Agent: name}, why); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// at is the process that a caller runs in.
+func (w *world) at(by tool.Caller) *team.Teams {
+	if process := w.mates[by.AgentName]; process != nil && by.Team != "" {
+		return process
+	}
+	return w.Teams
+}
+
+// Seat, Inbox, UpdateTask and Waiting are called in the caller's own process.
+func (w *world) Seat(by tool.Caller) (*team.Seat, bool) { return w.at(by).Seat(by) }
+
+func (w *world) Inbox(by tool.Caller, shown []mailbox.ID) (*team.Inbox, bool) {
+	return w.at(by).Inbox(by, shown)
+}
+
+func (w *world) UpdateTask(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
+	return w.at(by).UpdateTask(ctx, by, id, c)
 }
 
 // leader is the main session of every test, and alpha the team it leads.
@@ -48,13 +137,19 @@ var leader = tool.Caller{SessionID: "session-1", Model: "model-1", Cwd: "/projec
 func alphaTeam(t *testing.T, mates ...string) *world {
 	t.Helper()
 	w := newWorld()
+	w.form(t, mates)
+	return w
+}
+
+// form makes the team alpha.
+func (w *world) form(t *testing.T, mates []string) {
+	t.Helper()
 	if _, err := w.Create(t.Context(), leader, "alpha", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range mates {
 		w.spawn(t, name)
 	}
-	return w
 }
 
 func (w *world) spawn(t *testing.T, name string) team.Member {
@@ -72,14 +167,18 @@ func mate(name string) tool.Caller {
 	return tool.Caller{SessionID: leader.SessionID, AgentID: "a" + name, AgentName: name, Team: "alpha"}
 }
 
+// caller is a member of alpha.
+func (w *world) caller(name string) tool.Caller {
+	if name == team.LeadName {
+		return leader
+	}
+	return mate(name)
+}
+
 // seat is the seat of a member of alpha.
 func (w *world) seat(t *testing.T, name string) *team.Seat {
 	t.Helper()
-	by := mate(name)
-	if name == team.LeadName {
-		by = leader
-	}
-	seat, ok := w.Seat(by)
+	seat, ok := w.Seat(w.caller(name))
 	if !ok {
 		t.Fatalf("%s has no seat", name)
 	}
@@ -157,7 +256,7 @@ func texts(mails []team.Mail) []string {
 	return all
 }
 
-func ids(mails []team.Mail) []mailbox.ID {
+func mailIDs(mails []team.Mail) []mailbox.ID {
 	var all []mailbox.ID
 	for _, m := range mails {
 		all = append(all, m.IDs...)

@@ -29,6 +29,10 @@ func Wrap(m mailbox.Message) string {
 	return b.String()
 }
 
+// unverified marks the name of a sender whom nothing vouches for. An agent's own
+// name cannot be the same, since it would be marked as well.
+func unverified(name string) string { return name + " (unverified)" }
+
 // wrapSystem is a note of the runtime in the same form.
 func wrapSystem(c Control) string {
 	return Wrap(mailbox.Message{From: systemName, Text: encode(c)})

@@ -83,6 +83,11 @@ type Access struct {
 	// As names the tool by whose rules the call is judged, when it does what
 	// another tool does: a task's check is a command. "" is the tool itself.
 	As string
+	// Detail is what a person is shown, and answers, in place of the input, when
+	// the input alone does not say what would happen: with the plan in it, or the
+	// command that is a task's check. With As it is an input of that tool. Whoever
+	// answers cannot change it. nil: the input says everything.
+	Detail json.RawMessage
 }
 
 // Caller is the identity of the session that makes calls. It travels in the

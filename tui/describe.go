@@ -49,8 +49,8 @@ func about(input json.RawMessage) string {
 	return ""
 }
 
-// mail describes a message on its way, in one clean line.
-func mail(to mailbox.Address, m mailbox.Message) string {
+// Mail describes a message on its way, in one clean line.
+func Mail(to mailbox.Address, m mailbox.Message) string {
 	from, recipient := Clean(m.From), Clean(to.Agent)
 	control, ok := team.Parse(m.Text)
 	if !ok {
@@ -78,6 +78,21 @@ func mail(to mailbox.Address, m mailbox.Message) string {
 			return from + " approves the plan of " + recipient
 		}
 		return from + " wants another plan of " + recipient + because(c.Feedback, "")
+	case team.PermissionRequest:
+		return from + " asks: may " + Call(c.ToolName, c.Input) + " run?"
+	case team.PermissionResponse:
+		if c.Error == "" {
+			return recipient + " may"
+		}
+		return recipient + " may not" + because(c.Error, "")
+	case team.PermissionSettled:
+		return from + " has its answer"
+	case team.StopRequest:
+		return from + " stops " + recipient + because(c.Reason, "")
+	case team.MailReturned:
+		return from + " → " + recipient + ": what " + Clean(c.From) + " wrote to " + Clean(c.To) + " was never read"
+	case team.LoopDamped:
+		return from + " → " + recipient + ": " + Clean(c.From) + " and " + Clean(c.Peer) + " only answered each other"
 	case team.OtherControl:
 		return from + " → " + recipient + ": " + strings.ReplaceAll(Clean(c.Type), "_", " ")
 	}
@@ -97,8 +112,8 @@ var taskStates = map[task.Status]string{
 	task.Pending: "☐", task.InProgress: "◐", task.Completed: "☑", task.Deleted: "✗",
 }
 
-// taskLine describes a task in one clean line.
-func taskLine(t task.Task) string {
+// TaskLine describes a task in one clean line.
+func TaskLine(t task.Task) string {
 	line := taskStates[t.Status] + " #" + Clean(t.ID) + " " + oneLine(t.Subject)
 	if t.Owner != "" {
 		line += " (" + Clean(t.Owner) + ")"

@@ -120,6 +120,7 @@ func open(t *testing.T, m provider.Model, change func(*Config)) *talk {
 		Tools: tool.NewSet(
 			stage{"Shell", tool.Access{Command: "make all"}, k.ran},
 			stage{"AskUserQuestion", tool.Access{Ask: true}, k.ran},
+			stage{"ExitPlanMode", tool.Access{Ask: true, Plan: true}, k.ran},
 			stage{"Look", tool.Access{}, k.ran},
 		),
 		Policy: permission.Policy{Mode: permission.Default, Folders: []string{"/w"}},

@@ -51,7 +51,7 @@ func (l *Lines) Event(ev event.Event) {
 	case event.Retrying:
 		l.say(ev.Agent, amber, "↻", retrying(body))
 	case event.MailSent:
-		l.say(event.Agent{}, "", "✉", mail(body.To, body.Message))
+		l.say(event.Agent{}, "", "✉", Mail(body.To, body.Message))
 	case event.TaskChanged:
 		l.task(body)
 	case event.TeamChanged:
@@ -198,7 +198,7 @@ func (l *Lines) call(tool string, input json.RawMessage) string {
 
 // task tells a task, unless only what is not told of it has changed.
 func (l *Lines) task(c event.TaskChanged) {
-	key, line := c.List+"\x00"+c.Task.ID, taskLine(c.Task)
+	key, line := c.List+"\x00"+c.Task.ID, TaskLine(c.Task)
 	if c.Task.Internal() || l.tasks[key] == line {
 		return
 	}

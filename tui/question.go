@@ -15,7 +15,7 @@ import (
 // question is a pending ask, and how far its answer is.
 type question struct {
 	ask     ask.Ask
-	choices []choice // of a Choice: what is left to be chosen, the first is open
+	choices []ask.Question // of a Choice: what is left to be chosen, the first is open
 	answers jsonx.Object
 }
 
@@ -23,7 +23,7 @@ type question struct {
 func (c *conversation) asked(a ask.Ask) {
 	q := &question{ask: a}
 	if a.Kind == ask.Choice {
-		q.choices = choicesOf(a.Input)
+		q.choices = ask.Questions(a.Input)
 	}
 	c.asks = append(c.asks, q)
 	if len(c.asks) == 1 {
@@ -80,6 +80,9 @@ func (q *question) prompt() string {
 		return "numbers, or your own words, or /skip: "
 	case len(q.choices) > 0:
 		return "number, or your own words, or /skip: "
+	}
+	if q.ask.Kind == ask.Plan {
+		return "y(es), n(o), or what to change: "
 	}
 	if always := suggested(q.ask.Suggestions); always != "" {
 		return "y(es), a(lways: " + always + "), n(o), or what to do instead: "
@@ -153,8 +156,8 @@ func suggested(suggestions []ask.Suggestion) string {
 	return Visible(strings.ReplaceAll(strings.Join(parts, ", "), "\n", " "))
 }
 
-// maxDetails is how many lines of a call's input a question shows. A command
-// is always shown whole.
+// maxDetails is how many lines of a call's input a question shows. A command and
+// a plan are always shown whole.
 const maxDetails = 40
 
 // details shows what a person is to approve, line by line, nothing hidden.
@@ -165,6 +168,7 @@ func details(tool string, input json.RawMessage) []string {
 		OldString string `json:"old_string"`
 		NewString string `json:"new_string"`
 		Content   string `json:"content"`
+		Plan      string `json:"plan"`
 	}
 	if json.Unmarshal(input, &in) != nil {
 		return limited(lines("", string(input)))
@@ -172,6 +176,8 @@ func details(tool string, input json.RawMessage) []string {
 	switch {
 	case in.Command != "":
 		return lines("", in.Command)
+	case in.Plan != "" && tool == "ExitPlanMode":
+		return lines("", in.Plan)
 	case in.FilePath != "" && (in.OldString != "" || in.NewString != ""):
 		change := append(lines("- ", in.OldString), lines("+ ", in.NewString)...)
 		return append(lines("", in.FilePath), limited(change)...)

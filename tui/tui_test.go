@@ -85,6 +85,25 @@ func TestPermissionAnswers(t *testing.T) {
 	}
 }
 
+func TestPlanIsShownWholeAndAnswered(t *testing.T) {
+	for _, tc := range []struct{ entered, says string }{
+		{"y", "Done after first line of ExitPlanMode"},
+		{"n", "Done after The plan was not approved."},
+		{"test it first", "Done after test it first"},
+	} {
+		t.Run(tc.entered, func(t *testing.T) {
+			plan := strings.Repeat("step\n", 2*maxDetails) + "the last step"
+			k := open(t, calls("ExitPlanMode", map[string]string{"plan": plan}, "Done"), nil)
+			k.enter("go")
+			k.wait("? Is this plan good?\n    step\n")
+			k.wait("    the last step\n")
+			k.wait("y(es), n(o), or what to change: ")
+			k.enter(tc.entered)
+			k.wait(tc.says)
+		})
+	}
+}
+
 func TestAlwaysMeansNoSecondQuestion(t *testing.T) {
 	m := scripted.Func(func(req provider.Request) scripted.Reply {
 		if len(req.Messages) < 5 {

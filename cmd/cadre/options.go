@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/config"
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/permission"
 )
@@ -37,6 +39,8 @@ type options struct {
 	settings       string
 	settingSources *string
 	trust          bool
+	teammateMode   string
+	teammate       cadre.Teammate // the zero value: this is no teammate
 	verbose        bool
 	debug          bool
 	quiet          bool
@@ -55,35 +59,45 @@ type flag struct {
 	name, short string
 	usage       string // `word` in it stands for the value
 	target      any    // *bool, *string, or func(string) error
+	hidden      bool   // for programs: a lead starts teammates with it
 }
 
 func (o *options) flags() []flag {
 	return []flag{
-		{"print", "p", "answer one prompt (the argument, stdin, or both) and exit", &o.print},
-		{"output-format", "", "with -p, `text`, json or stream-json", &o.outputFormat},
-		{"input-format", "", "with -p, `text`", &o.inputFormat},
-		{"model", "", "`NAME` or alias of a model, or scripted:FILE", &o.model},
-		{"max-turns", "", "stop after `N` rounds of the model", setNumber(&o.maxTurns)},
-		{"system-prompt", "", "`TEXT` instead of the default system prompt", setPointer(&o.systemPrompt)},
-		{"append-system-prompt", "", "`TEXT` after the system prompt", &o.appendSystem},
-		{"permission-mode", "", "`MODE`: default, acceptEdits, plan, dontAsk, delegate or bypassPermissions", &o.mode},
-		{"dangerously-skip-permissions", "", "never ask: the same as mode bypassPermissions", &o.skip},
-		{"allowed-tools", "", "`RULES` that allow, like Bash(git *),Read", addRules(&o.allowed)},
-		{"disallowed-tools", "", "`RULES` that forbid", addRules(&o.disallowed)},
-		{"tools", "", "`NAMES` of the tools to offer; \"\" for none, default for all", o.setTools},
-		{"add-dir", "", "one more `FOLDER` to work in (repeatable)", addTo(&o.addDirs)},
-		{"continue", "c", "go on with the newest session of this folder", &o.cont},
-		{"resume", "r", "go on with the session `ID`", &o.resume},
-		{"fork-session", "", "with -c or -r, go on in a copy", &o.fork},
-		{"session-id", "", "`UUID` for the new session", &o.sessionID},
-		{"no-session-persistence", "", "keep nothing of the conversation on disk", &o.noPersistence},
-		{"settings", "", "settings as `JSON` text, or a file with them", &o.settings},
-		{"setting-sources", "", "`LIST` of the settings to read: user,project,local", setPointer(&o.settingSources)},
-		{"trust", "", "take what this project's own settings allow", &o.trust},
-		{"verbose", "", "also tell the results of tool calls", &o.verbose},
-		{"debug", "", "write a debug log into the state root", &o.debug},
-		{"quiet", "", "tell errors only", &o.quiet},
-		{"version", "v", "print the version", &o.version},
+		{name: "print", short: "p", usage: "answer one prompt (the argument, stdin, or both) and exit", target: &o.print},
+		{name: "output-format", usage: "with -p, `text`, json or stream-json", target: &o.outputFormat},
+		{name: "input-format", usage: "with -p, `text`", target: &o.inputFormat},
+		{name: "model", usage: "`NAME` or alias of a model, or scripted:FILE", target: &o.model},
+		{name: "max-turns", usage: "stop after `N` rounds of the model", target: setNumber(&o.maxTurns)},
+		{name: "system-prompt", usage: "`TEXT` instead of the default system prompt", target: setPointer(&o.systemPrompt)},
+		{name: "append-system-prompt", usage: "`TEXT` after the system prompt", target: &o.appendSystem},
+		{name: "permission-mode", usage: "`MODE`: default, acceptEdits, plan, dontAsk, delegate or bypassPermissions", target: &o.mode},
+		{name: "dangerously-skip-permissions", usage: "never ask: the same as mode bypassPermissions", target: &o.skip},
+		{name: "allowed-tools", usage: "`RULES` that allow, like Bash(git *),Read", target: addRules(&o.allowed)},
+		{name: "disallowed-tools", usage: "`RULES` that forbid", target: addRules(&o.disallowed)},
+		{name: "tools", usage: "`NAMES` of the tools to offer; \"\" for none, default for all", target: o.setTools},
+		{name: "add-dir", usage: "one more `FOLDER` to work in (repeatable)", target: addTo(&o.addDirs)},
+		{name: "continue", short: "c", usage: "go on with the newest session of this folder", target: &o.cont},
+		{name: "resume", short: "r", usage: "go on with the session `ID`", target: &o.resume},
+		{name: "fork-session", usage: "with -c or -r, go on in a copy", target: &o.fork},
+		{name: "session-id", usage: "`UUID` for the new session", target: &o.sessionID},
+		{name: "no-session-persistence", usage: "keep nothing of the conversation on disk", target: &o.noPersistence},
+		{name: "settings", usage: "settings as `JSON` text, or a file with them", target: &o.settings},
+		{name: "setting-sources", usage: "`LIST` of the settings to read: user,project,local", target: setPointer(&o.settingSources)},
+		{name: "trust", usage: "take what this project's own settings allow", target: &o.trust},
+		{name: "teammate-mode", usage: "where teammates run: `MODE` auto, in-process, tmux or iterm2", target: &o.teammateMode},
+		{name: "verbose", usage: "also tell the results of tool calls", target: &o.verbose},
+		{name: "debug", usage: "write a debug log into the state root", target: &o.debug},
+		{name: "quiet", usage: "tell errors only", target: &o.quiet},
+		{name: "version", short: "v", usage: "print the version", target: &o.version},
+		// What a lead starts teammates with (facts: claude-code §4.3).
+		{name: "agent-id", target: &o.teammate.AgentID, hidden: true},
+		{name: "agent-name", target: &o.teammate.Name, hidden: true},
+		{name: "team-name", target: &o.teammate.Team, hidden: true},
+		{name: "agent-color", target: &o.teammate.Color, hidden: true},
+		{name: "parent-session-id", target: &o.teammate.LeadSession, hidden: true},
+		{name: "agent-type", target: &o.teammate.Type, hidden: true},
+		{name: "plan-mode-required", target: &o.teammate.MustPlan, hidden: true},
 	}
 }
 
@@ -93,6 +107,9 @@ func addFlags(cmd *cobra.Command, flags []flag) {
 	cmd.Flags().SortFlags = false
 	for _, f := range flags {
 		addFlag(cmd, f)
+		if f.hidden {
+			_ = cmd.Flags().MarkHidden(f.name)
+		}
 		if camel := camelCase(f.name); camel != f.name {
 			f.name, f.short = camel, ""
 			addFlag(cmd, f)
@@ -199,6 +216,12 @@ func (o *options) check() error {
 	if _, err := permission.ParseMode(o.mode); err != nil {
 		return usagef("--permission-mode: %w", err)
 	}
+	if o.teammateMode != "" && !slices.Contains(config.TeammateModes, o.teammateMode) {
+		return usagef("--teammate-mode %q: want %s", o.teammateMode, strings.Join(config.TeammateModes, ", "))
+	}
+	if err := o.checkTeammate(); err != nil {
+		return err
+	}
 	switch {
 	case o.cont && o.resume != "":
 		return usagef("--continue and --resume exclude each other")
@@ -214,10 +237,30 @@ func (o *options) check() error {
 	return nil
 }
 
+// checkTeammate finds out whether the flags of a teammate are all there. An
+// agent's id is its name and its team's, so one of the two ways will do.
+func (o *options) checkTeammate() error {
+	t := &o.teammate
+	if *t == (cadre.Teammate{}) {
+		return nil
+	}
+	if name, team, ok := strings.Cut(t.AgentID, "@"); ok {
+		t.Name, t.Team = cmp.Or(t.Name, name), cmp.Or(t.Team, team)
+	}
+	if t.Name == "" || t.Team == "" {
+		return usagef("a teammate needs --agent-name and --team-name (a lead starts it with them)")
+	}
+	return nil
+}
+
 // config is what the flags mean to the library.
 func (o *options) config(cwd string) cadre.Config {
+	var mate *cadre.Teammate
+	if o.teammate.Name != "" {
+		mate = &o.teammate
+	}
 	return cadre.Config{
-		Cwd: cwd, Version: version(),
+		Cwd: cwd, Version: version(), Teammate: mate, TeammateMode: o.teammateMode, Interactive: !o.printing(),
 		Model: o.model, SystemPrompt: o.systemPrompt, AppendSystemPrompt: o.appendSystem,
 		Mode: o.mode, SkipPermissions: o.skip,
 		AllowedTools: o.allowed, DisallowedTools: o.disallowed, Tools: o.tools, AddDirs: o.addDirs,

@@ -4,11 +4,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -291,5 +293,66 @@ func TestTerminalIsTerminated(t *testing.T) {
 	}
 	if got := exitCode(t, x.cmd); got != exitTerminated {
 		t.Errorf("exit code %d, want %d", got, exitTerminated)
+	}
+}
+
+// TestKilledCadreLeavesNothingRunning: what commands started ends with cadre, also
+// when nothing is left to ask for it. All of it holds a FIFO open, whose end is
+// the end of the last.
+func TestKilledCadreLeavesNothingRunning(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const loop = `trap "" TERM HUP INT; echo up >&7; while :; do sleep 0.05; done`
+	started := []string{"(" + loop + ")", "( (" + loop + ")& )", "env -i sh -c '" + loop + "'"}
+	if _, err := exec.LookPath("setsid"); err == nil && runtime.GOOS == "linux" {
+		started = append(started, "setsid sh -c '"+loop+"'")
+	}
+	shell := "exec 7>" + fifo + "; " + strings.Join(started, " & ") + " & wait"
+	calls := []any{}
+	for _, background := range []bool{true, false} {
+		calls = append(calls, map[string]any{"tool": "Bash", "input": map[string]any{
+			"command": shell, "description": "d", "run_in_background": background,
+		}})
+	}
+	text, err := json.Marshal(map[string]any{"rules": []any{map[string]any{"calls": calls}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := filepath.Join(dir, "model.jsonc")
+	if err := os.WriteFile(model, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, _, stderr := command(t, environment(t), "-p", "hello", "--model", "scripted:"+model, "--allowedTools", "Bash")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	up, gone := make(chan error), make(chan error, 1)
+	go func() {
+		r, err := os.Open(fifo) // blocks until a command has opened it
+		if err == nil {
+			defer r.Close()
+			_, err = io.ReadFull(r, make([]byte, len("up\n")*len(started)*len(calls)))
+		}
+		up <- err
+		_, err = io.Copy(io.Discard, r)
+		gone <- err
+	}()
+	if err := within(t, "the commands", up); err != nil {
+		t.Fatalf("%v; stderr:\n%s", err, stderr)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	select {
+	case err := <-gone:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second): // what is promised
+		t.Error("5 seconds after cadre's end something that it ran is alive")
 	}
 }

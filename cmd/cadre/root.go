@@ -11,18 +11,16 @@ import (
 )
 
 // verbs are the commands beside the conversation. A word is a verb only in the
-// first place: cadre -p demo is a prompt. Their commands are made when they are
-// needed, so that a plain run does not pay for them.
-var verbs = []struct {
-	name    string
-	command func() *cobra.Command
-}{
-	{"demo", newDemoCommand},
-	{"team", newTeamCommand},
-	{"task", newTaskCommand},
-	{"sessions", newSessionsCommand},
-	{"doctor", newDoctorCommand},
-	{"version", newVersionCommand},
+// first place: cadre -p demo is a prompt.
+var verbs = []string{"demo", "team", "task", "sessions", "asks", "answer", "doctor", "version"}
+
+// newVerb makes the command of a verb. They are made when they are needed, so that
+// a plain run does not pay for them.
+func newVerb(name string) *cobra.Command {
+	return map[string]func() *cobra.Command{
+		"demo": newDemoCommand, "team": newTeamCommand, "task": newTaskCommand, "sessions": newSessionsCommand,
+		"asks": newAsksCommand, "answer": newAnswerCommand, "doctor": newDoctorCommand, "version": newVersionCommand,
+	}[name]()
 }
 
 // cobraVerbs are the commands that cobra adds.
@@ -54,7 +52,7 @@ func newRootCommand(args []string) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	if wantsVerbs(args) {
 		for _, v := range verbs {
-			root.AddCommand(v.command())
+			root.AddCommand(newVerb(v))
 		}
 		return root
 	}
@@ -78,15 +76,7 @@ func wantsVerbs(args []string) bool {
 	return false
 }
 
-func isVerb(word string) bool { return slices.Contains(verbNames(), word) }
-
-func verbNames() []string {
-	names := make([]string, len(verbs))
-	for i, v := range verbs {
-		names[i] = v.name
-	}
-	return names
-}
+func isVerb(word string) bool { return slices.Contains(verbs, word) }
 
 // mistyped finds the verb that was meant by a first word that is none: a prompt
 // of one or two plain words is more likely a typing mistake, and would cost
@@ -95,7 +85,7 @@ func mistyped(prompt []string) string {
 	if len(prompt) == 0 || len(prompt) > 3 || strings.ContainsAny(prompt[0], " \n") {
 		return ""
 	}
-	for _, near := range team.NearNames(prompt[0], verbNames()) {
+	for _, near := range team.NearNames(prompt[0], verbs) {
 		return near
 	}
 	return ""

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -50,6 +51,25 @@ func watchSignals() (causes <-chan *stopped, stop func()) {
 		for range out { // what came too late
 		}
 		<-done
+	}
+}
+
+// interruptible is ctx until a signal asks us to end. stop gives the signals
+// back.
+func interruptible(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	signals, unwatch := watchSignals()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for s := range signals {
+			end(s)
+		}
+	}()
+	return ctx, func() {
+		unwatch()
+		<-done
+		end(nil)
 	}
 }
 

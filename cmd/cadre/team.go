@@ -14,7 +14,8 @@ import (
 )
 
 func newTeamCommand() *cobra.Command {
-	return group("team", "Show teams on disk", newTeamLs(), newTeamShow(), newTeamRm())
+	return group("team", "Watch teams, take part, stop and resume them", newTeamLs(), newTeamShow(), newTeamWatch(), newTeamLog(),
+		newTeamSend(), newTeamStop(), newTeamResume(), newTeamRm())
 }
 
 func newTeamLs() *cobra.Command {
@@ -70,7 +71,7 @@ func when(at time.Time) string {
 func findTeam(ctx context.Context, places []place, name string) (place, team.Config, error) {
 	var known []string
 	for _, p := range places {
-		c, err := p.Teams().Load(ctx, name)
+		c, err := p.Rosters().Load(ctx, name)
 		if err == nil {
 			return p, c, nil
 		}
@@ -163,14 +164,14 @@ func printTeam(d teamDetail) error {
 	}); err != nil {
 		return err
 	}
-	rows := [][]string{{"", ""}, {"MEMBER", "TYPE", "MODEL", "BACKEND", "UNREAD"}}
+	rows := [][]string{{"", ""}, {"MEMBER", "STATE", "TYPE", "MODEL", "BACKEND", "UNREAD"}}
 	rows[0] = make([]string, len(rows[1]))
 	for _, m := range d.Members {
 		unread := fmt.Sprint(m.Unread)
 		if m.Error != "" {
 			unread = "unreadable: " + shorten(m.Error, 60)
 		}
-		rows = append(rows, []string{m.Name, m.Type, m.Model, m.Backend, unread})
+		rows = append(rows, []string{m.Name, m.State, m.Type, m.Model, m.Backend, unread})
 	}
 	if err := table(rows); err != nil {
 		return err
@@ -241,5 +242,5 @@ func removeTeam(ctx context.Context, places []place, name string, yes, force boo
 	if err := p.mayRemove("team "+config.Name, yes); err != nil {
 		return err
 	}
-	return errors.Join(p.Teams().Remove(ctx, config.Name), p.Tasks().Remove(ctx, config.Name))
+	return errors.Join(p.Rosters().Remove(ctx, config.Name), p.Tasks().Remove(ctx, config.Name))
 }

@@ -35,6 +35,7 @@ type memberView struct {
 	Backend string `json:"backend,omitempty"`
 	Lead    bool   `json:"lead"`
 	Active  *bool  `json:"isActive,omitempty"`
+	State   string `json:"state"` // open or closed for the lead; working, idle or gone for others
 	Unread  int    `json:"unread"`
 	Error   string `json:"error,omitempty"`
 }
@@ -74,7 +75,7 @@ func (p place) teams(ctx context.Context) ([]teamView, error) {
 	}
 	views := []teamView{}
 	for _, name := range names {
-		config, err := p.Teams().Load(ctx, name)
+		config, err := p.Rosters().Load(ctx, name)
 		switch {
 		case errors.Is(err, team.ErrNotFound): // a folder with mail only
 		case err != nil:
@@ -95,14 +96,17 @@ func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
 		v.Created = time.UnixMilli(c.CreatedAt)
 	}
 	var errs []error
-	for _, m := range c.Members {
-		v.Members = append(v.Members, p.viewMember(ctx, c, m))
-	}
 	tasks, err := p.Tasks().List(ctx, c.Name)
 	errs = append(errs, err)
 	v.Tasks = countTasks(tasks)
-	v.Open, err = p.isOpen(ctx, c.LeadSessionID)
+	v.Open, err = p.leadIsOpen(ctx, c)
 	errs = append(errs, err)
+	for _, m := range c.Members {
+		member := p.viewMember(ctx, c, m)
+		member.State, err = p.memberState(ctx, c, m, v.Open, member.Unread > 0 || doing(tasks, m.Name) != "")
+		errs = append(errs, err)
+		v.Members = append(v.Members, member)
+	}
 	if err := errors.Join(errs...); err != nil {
 		v.Error = err.Error()
 	}
@@ -120,6 +124,41 @@ func (p place) viewMember(ctx context.Context, c team.Config, m team.Member) mem
 	}
 	v.Unread = len(unread)
 	return v
+}
+
+// leadIsOpen reports whether a process leads the team.
+func (p place) leadIsOpen(ctx context.Context, c team.Config) (bool, error) {
+	if _, here, err := p.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: team.LeadName}); here || err != nil {
+		return here, err
+	}
+	return p.isOpen(ctx, c.LeadSessionID)
+}
+
+// memberState says what a member does, as far as state tells. busy is what its
+// mail and tasks say: nothing tells more of an agent inside its lead's process.
+func (p place) memberState(ctx context.Context, c team.Config, m team.Member, open, busy bool) (string, error) {
+	if m.AgentID == c.LeadAgentID {
+		return map[bool]string{true: "open", false: "closed"}[open], nil
+	}
+	here := open
+	if m.BackendType != "in-process" {
+		_, present, err := p.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
+		if err != nil {
+			return "", err
+		}
+		here = present || p.foreign
+		if m.IsActive != nil {
+			busy = *m.IsActive
+			here = here || busy // another program's agent takes no place
+		}
+	}
+	switch {
+	case !here:
+		return "gone", nil
+	case busy:
+		return "working", nil
+	}
+	return "idle", nil
 }
 
 // isOpen reports whether a process has a session open.

@@ -168,3 +168,7 @@ func djb2(s string) string {
 func (r Root) SideDir(cwd, session string) string {
 	return filepath.Join(r.Project(cwd), session, "cadre")
 }
+
+// Runs is the folder in which processes list what they are running, for the next
+// one to end should they die.
+func (r Root) Runs() string { return r.join("cadre", "runs") }

@@ -10,8 +10,6 @@ import (
 	"os"
 	"runtime"
 	"time"
-
-	"github.com/cadre-dev/cadre/internal/ids"
 )
 
 // Command is a program to run.
@@ -46,29 +44,30 @@ type Exit struct {
 	Left   bool   // it ended by itself, but left processes behind, which were ended too
 }
 
-// markName is the variable that marks everything a run started, so that a
-// process that has left the group is found again.
-const markName = "CADRE_RUN"
-
 // Run starts the program and blocks until it has ended, its output is written
 // and its process group is gone. When ctx ends, the group is asked to end
 // (SIGTERM), and killed after the grace; then processes that left the group are
 // killed as well where the system lets us find them (Linux). The error is about
 // starting only; a failing Stdout or Stderr loses output, not the run.
 //
-// On Linux the program is killed when this process dies. That holds for the
-// program itself, not for what it starts in turn.
+// When this process dies meanwhile, however it dies, what the run has started is
+// ended all the same: by a watchdog, a small process that the first run starts
+// (Unix); with it go those that left the group (Linux). On Windows the system
+// ends what this process started. What has left its group without being killed,
+// and so outlives its run, is let go.
 func Run(ctx context.Context, c Command) (Exit, error) {
 	// The parent-death signal comes when the thread that started the program
 	// ends, so it is kept for as long as the program runs.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	mark := markName + "=" + ids.Hex(16)
-	p, err := start(c, mark)
+	r := underWay.begin()
+	defer r.end()
+	p, err := start(c, r.mark)
 	if err != nil {
 		return Exit{}, err
 	}
+	r.started(p.process.Pid)
 	exited := make(chan *os.ProcessState, 1)
 	go func() {
 		state, _ := p.process.Wait() // fails only when called twice
@@ -86,7 +85,7 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 		}
 	}
 	if killed {
-		killMarked(mark)
+		killMarked(r.mark)
 	}
 	p.finish()
 	return exit, nil
@@ -183,12 +182,8 @@ func start(c Command, mark string) (*running, error) {
 	if c.Stderr == nil {
 		attrFiles = []*os.File{null, files[1], files[1]}
 	}
-	env := c.Env
-	if env == nil {
-		env = os.Environ()
-	}
 	p.process, err = os.StartProcess(c.Path, c.Args, &os.ProcAttr{
-		Dir: c.Dir, Env: append(env[:len(env):len(env)], mark), Files: attrFiles, Sys: separate(),
+		Dir: c.Dir, Env: withMark(c.Env, mark), Files: attrFiles, Sys: separate(),
 	})
 	if err != nil {
 		p.closePipes()

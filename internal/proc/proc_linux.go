@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -15,13 +16,13 @@ func separate() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killMarked kills the processes that carry the mark in their environment, and
-// waits a moment until they are dead. It looks until none is found: one of them
-// may start another meanwhile.
-func killMarked(mark string) {
+// killMarked kills the processes that carry one of the marks in their environment,
+// and waits a moment until they are dead. It looks until none is found: one of
+// them may start another meanwhile.
+func killMarked(marks ...string) {
 	killed := map[int]bool{}
 	poll(settle, func() bool {
-		found := marked(mark)
+		found := marked(marks...)
 		for _, pid := range found {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			killed[pid] = true
@@ -35,28 +36,21 @@ func killMarked(mark string) {
 	})
 }
 
-// marked lists the processes whose environment at their start had the mark. A
-// dead process has no environment, and that of another user cannot be read.
-func marked(mark string) []int {
+// marked lists the processes whose environment at their start had one of the
+// marks. A dead process has no environment, and that of another user cannot be
+// read.
+func marked(marks ...string) []int {
+	if len(marks) == 0 {
+		return nil
+	}
 	var pids []int
 	for _, pid := range processes() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err == nil && hasEntry(env, mark) {
+		if err == nil && slices.ContainsFunc(marks, func(mark string) bool { return bytes.Contains(env, []byte(mark)) }) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
-}
-
-func hasEntry(env []byte, entry string) bool {
-	for rest := env; len(rest) > 0; {
-		var one []byte
-		one, rest, _ = bytes.Cut(rest, []byte{0})
-		if string(one) == entry {
-			return true
-		}
-	}
-	return false
 }
 
 // onlyZombies reports whether no process of the group runs any more. Without

@@ -21,8 +21,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if script := os.Getenv("PROC_TEST_PARENT"); script != "" {
-		_, _ = Run(context.Background(), Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: os.Stdout})
+	if os.Getenv(parentVariable) != "" {
+		beParent()
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -214,48 +214,6 @@ func TestRunReturnsBesideADaemon(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-func TestProgramDiesWithUs(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("needs the parent-death signal")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	// The program holds a FIFO open for writing: reading it ends with the
-	// program. Its output would end with the parent, which copies it.
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	parent := exec.Command(self)
-	parent.Env = append(os.Environ(), "PROC_TEST_PARENT=exec 7>"+fifo+"; echo up; exec sleep 1000 >/dev/null")
-	parent.Stdout = w
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	ready, err := os.Open(fifo) // blocks until the program has opened it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ready.Close()
-	line := make([]byte, 3)
-	if _, err := io.ReadFull(r, line); err != nil || string(line) != "up\n" {
-		t.Fatalf("%q %v", line, err)
-	}
-	_ = parent.Process.Kill()
-	_ = parent.Wait()
-	if _, err := io.ReadAll(ready); err != nil { // ends when sleep is dead
-		t.Fatal(err)
-	}
-}
-
 func BenchmarkRun(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
@@ -267,4 +225,13 @@ func BenchmarkRun(b *testing.B) {
 			_ = exec.Command("/bin/sh", "-c", ":").Run()
 		}
 	})
+}
+
+// BenchmarkBookkeeping is what a run pays for its watchdog.
+func BenchmarkBookkeeping(b *testing.B) {
+	for b.Loop() {
+		r := underWay.begin()
+		r.started(1 << 30)
+		r.end()
+	}
 }

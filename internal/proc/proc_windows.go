@@ -18,7 +18,7 @@ func terminateRest(int) {}
 
 func killGroup(int) {}
 
-func killMarked(string) {}
+func killMarked(...string) {}
 
 func groupAlive(int) bool { return false }
 

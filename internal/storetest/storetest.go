@@ -6,10 +6,15 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team"
 )
 
 // patience is how long a test waits for what must happen before it fails.
@@ -17,6 +22,16 @@ const patience = 20 * time.Second
 
 // Open makes empty state and returns two handles on it.
 type Open[Store any] func(t *testing.T) (a, b Store)
+
+// State is the stores of one root, for the suites of what lies beside the files
+// that other programs share.
+type State interface {
+	Teams() team.Store
+	Seals() mailbox.Seals
+	Records() team.Records
+	Presence() team.Presence
+	Desk() ask.Desk
+}
 
 // equal fails when got is not want.
 func equal(t *testing.T, what string, got, want any, options ...cmp.Option) {
@@ -31,6 +46,14 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// fails checks that a call failed with this error.
+func fails(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }
 

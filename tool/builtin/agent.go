@@ -85,7 +85,9 @@ Two ways to use it:
    - run_in_background: the call returns at once and you are told when the agent is done.
    - max_turns: an upper limit of its rounds.
 
-2. A teammate (with name, when you lead a team): it joins the team, keeps running, shares the task list and writes and reads mail. The call returns as soon as it runs; do not wait for it, its messages come by themselves. Give it a short name that says what it does ("parser", "tester"), and in the prompt its part, which files are its own, whom to ask, and what to report. If you want to see a plan before anything is changed, say so in the prompt: it shall send the plan to you and wait for your answer.
+2. A teammate (with name, when you lead a team): it joins the team, keeps running, shares the task list and writes and reads mail. The call returns as soon as it runs; do not wait for it, its messages come by themselves. Give it a short name that says what it does ("parser", "tester"), and in the prompt its part, which files are its own, whom to ask, and what to report.
+   - mode "plan": it may only read and search until its plan is approved, which it sends by itself. Use it where a wrong start would be expensive.
+   - use_splitpane false: where teammates run in panes of a terminal, this one gets a window of its own.
 
 Do not use it for what you can do in a few calls yourself: reading a file you know, or searching for one name.
 
@@ -101,7 +103,8 @@ const agentSchema = `{"type":"object","properties":{` +
 	`"max_turns":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991,"description":"At most so many rounds"},` +
 	`"name":{"type":"string","description":"Name of a teammate to start"},` +
 	`"team_name":{"type":"string","description":"The team that it joins; your own when left out"},` +
-	`"mode":{"type":"string","enum":["acceptEdits","bypassPermissions","default","delegate","dontAsk","plan"],"description":"Leave it out: every agent works in the mode of the session that starts it"}` +
+	`"mode":{"type":"string","enum":["acceptEdits","bypassPermissions","default","delegate","dontAsk","plan"],"description":"plan: a teammate must have its plan approved before it changes anything. Other values have no effect: every agent works in the mode of the session that starts it"},` +
+	`"use_splitpane":{"type":"boolean","description":"false gives a teammate a window of its own instead of a pane"}` +
 	`},"required":["description","prompt","subagent_type"],"additionalProperties":false}`
 
 var agentSpec = tool.Spec{
@@ -123,6 +126,19 @@ type agentInput struct {
 	Name         string `json:"name"`
 	TeamName     string `json:"team_name"`
 	Mode         string `json:"mode"`
+	SplitPane    *bool  `json:"use_splitpane"`
+}
+
+// wantsWindow is whether a teammate's pane is to be a window.
+func (in agentInput) wantsWindow() bool { return in.SplitPane != nil && !*in.SplitPane }
+
+// withoutMode says that the mode that was asked for has no effect; "" when it
+// was not asked for, or is honoured (facts: claude-code §0, row 6).
+func (in agentInput) withoutMode(planned bool) string {
+	if in.Mode == "" || planned {
+		return ""
+	}
+	return fmt.Sprintf("\nThe mode %s had no effect: the agent works in the mode of the session that started it.", in.Mode)
 }
 
 func (t agentTool) Run(ctx context.Context, call tool.Call) tool.Result {
@@ -179,26 +195,38 @@ type teammateSpawned struct {
 }
 
 func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in agentInput) tool.Result {
-	if in.Mode == "plan" {
-		return tool.UseError("Teammates cannot be started in plan mode. Leave mode out, and say in the prompt that the teammate shall send you its plan and wait for your answer before it changes anything.")
-	}
 	spawned, err := t.teams.Spawn(ctx, caller, team.SpawnRequest{
 		Team: in.TeamName, Name: in.Name, AgentType: in.SubagentType, Model: in.Model, Prompt: in.Prompt,
-		Description: in.Description,
+		Description: in.Description, PlanMode: in.Mode == "plan", Window: in.wantsWindow(),
 	})
 	if err != nil {
 		return teamError(err)
 	}
 	m := spawned.Member
+	session, window := placeOf(m, in.wantsWindow())
 	return tool.Result{
 		Blocks: []transcript.Block{transcript.TextBlock(fmt.Sprintf("Spawned successfully.\nagent_id: %s\nname: %s\nteam_name: %s\n"+
-			"The agent is now running and will receive instructions via mailbox.", m.AgentID, m.Name, spawned.Team))},
+			"The agent is now running and will receive instructions via mailbox.%s",
+			m.AgentID, m.Name, spawned.Team, in.withoutMode(m.PlanModeRequired)))},
 		Structured: jsonx.MustMarshal(teammateSpawned{
 			Status: "teammate_spawned", Prompt: m.Prompt, TeammateID: m.AgentID, AgentID: m.AgentID, AgentType: m.AgentType,
-			Model: m.Model, Name: m.Name, Color: m.Color, TmuxSessionName: m.PaneID, TmuxWindowName: m.PaneID,
-			TmuxPaneID: m.PaneID, TeamName: spawned.Team, PlanModeRequired: m.PlanModeRequired,
+			Model: m.Model, Name: m.Name, Color: m.Color, TmuxSessionName: session, TmuxWindowName: window,
+			TmuxPaneID: m.PaneID, TeamName: spawned.Team, IsSplitpane: m.BackendType != team.InProcess && !in.wantsWindow(),
+			PlanModeRequired: m.PlanModeRequired,
 		}),
 	}
+}
+
+// placeOf is how the twin names the session and the window of a pane: those of
+// the lead, or a window of the teammate's own (facts: claude-code §4).
+func placeOf(m team.Member, ownWindow bool) (session, window string) {
+	switch {
+	case m.BackendType == team.InProcess:
+		return team.InProcess, team.InProcess
+	case ownWindow:
+		return "current", m.Name
+	}
+	return "current", "current"
 }
 
 func (t agentTool) runSubAgent(ctx context.Context, caller tool.Caller, call tool.Call, in agentInput) tool.Result {
@@ -244,7 +272,8 @@ func subAgentDone(in agentInput, r SubAgentResult) tool.Result {
 		answer = "The agent ended without an answer."
 	}
 	footer := fmt.Sprintf("agentId: %s (for resuming to continue this agent's work if needed)\n"+
-		"<usage>total_tokens: %d\ntool_uses: %d\nduration_ms: %d</usage>", r.AgentID, r.Tokens, r.ToolCalls, r.Took.Milliseconds())
+		"<usage>total_tokens: %d\ntool_uses: %d\nduration_ms: %d</usage>%s",
+		r.AgentID, r.Tokens, r.ToolCalls, r.Took.Milliseconds(), in.withoutMode(false))
 	return tool.Result{
 		Blocks: []transcript.Block{transcript.TextBlock(answer), transcript.TextBlock(footer)},
 		Structured: jsonx.MustMarshal(subAgentCompleted{
@@ -268,7 +297,7 @@ func asyncLaunched(in agentInput, r SubAgentResult) tool.Result {
 	text := fmt.Sprintf("Async agent launched successfully.\nagentId: %s (an internal id: use it to resume the agent, do not show it to the person)\n"+
 		"The agent works in the background; you are told when it is done.\n"+
 		"Go on with other work, and do not do the agent's part yourself.\n"+
-		"output_file: %s\nRead that file only if you must know how far it is.", r.AgentID, r.OutputFile)
+		"output_file: %s\nRead that file only if you must know how far it is.%s", r.AgentID, r.OutputFile, in.withoutMode(false))
 	return tool.Result{
 		Blocks: []transcript.Block{transcript.TextBlock(text)},
 		Structured: jsonx.MustMarshal(asyncAgent{

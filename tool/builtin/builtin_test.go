@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,7 +145,7 @@ func TestSchemas(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range d.set.All() {
+	for _, one := range slices.Concat(d.set.All(), PlanTools(nil)) {
 		spec := one.Spec()
 		var got any
 		if err := json.Unmarshal(spec.Schema.JSON(), &got); err != nil {

@@ -21,6 +21,8 @@ Types:
 - shutdown_response: a teammate answers such a request. Give request_id (it stands in the request) and approve. With approve true you end at once, so finish or hand over your work first; with approve false give the reason in content and go on.
 - plan_approval_response: the lead answers a teammate's plan. Give recipient, request_id and approve; when you reject it, say in content what to change.
 
+receipt: with true you are told, by one note, when the recipient was shown the message. Use it only when something depends on that: a message that was sent is never lost.
+
 Instead of recipient and content you may give to and message; to "*" is a broadcast.
 
 How to write: say the result or the question first, name files and task numbers, and leave out greetings and thanks. Do not answer only to confirm that you have read something. Do not send what a task already says. Mail arrives in the order in which you sent it, between the recipient's tool calls, or at once when it is idle: do not ask whether it came. When it could not be delivered, the result says so.`
@@ -33,7 +35,8 @@ const sendMessageSchema = `{"type":"object","properties":{` +
 	`"request_id":{"type":"string","description":"Id of the request that is answered"},` +
 	`"approve":{"type":"boolean","description":"Whether the request is granted"},` +
 	`"to":{"type":"string","description":"Same as recipient; \"*\" for everybody"},` +
-	`"message":{"type":"string","description":"Same as content"}` +
+	`"message":{"type":"string","description":"Same as content"},` +
+	`"receipt":{"type":"boolean","description":"Tell me when the recipient has been shown the message; for type message only"}` +
 	`},"additionalProperties":false}`
 
 var sendMessageSpec = tool.Spec{
@@ -54,6 +57,7 @@ type mailInput struct {
 	Approve   *bool   `json:"approve"`
 	To        *string `json:"to"`
 	Message   *string `json:"message"`
+	Receipt   bool    `json:"receipt"`
 }
 
 func (t sendMessage) Run(ctx context.Context, call tool.Call) tool.Result {
@@ -64,6 +68,9 @@ func (t sendMessage) Run(ctx context.Context, call tool.Call) tool.Result {
 	in.normalize()
 	if missing := in.missing(); missing != "" {
 		return tool.UseError(missing)
+	}
+	if in.Receipt && in.Type != "message" {
+		return tool.UseError("receipt is for messages to one member only. Leave it out.")
 	}
 	if failed, ok := checkLength(map[string]string{"content": deref(in.Content), "summary": deref(in.Summary)}); !ok {
 		return failed
@@ -158,6 +165,8 @@ type sent struct {
 	Success bool    `json:"success"`
 	Message string  `json:"message"`
 	Routing routing `json:"routing"`
+	// MessageID is ours: of a message whose receipt was asked for.
+	MessageID string `json:"message_id,omitempty"`
 }
 
 type broadcasted struct {
@@ -169,13 +178,21 @@ type broadcasted struct {
 }
 
 func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
-	d, err := seat.Send(ctx, *in.Recipient, *in.Content, *in.Summary)
+	var options []team.SendOption
+	if in.Receipt {
+		options = append(options, team.WithReceipt())
+	}
+	d, err := seat.Send(ctx, *in.Recipient, *in.Content, *in.Summary, options...)
 	if err != nil {
 		return teamError(err)
 	}
-	return prettyResult(sent{true, "Message sent to " + d.To + "'s inbox", routing{
+	out := sent{Success: true, Message: "Message sent to " + d.To + "'s inbox", Routing: routing{
 		seat.Name, seat.Color, "@" + d.To, d.Color, *in.Summary, *in.Content,
-	}})
+	}}
+	if in.Receipt {
+		out.MessageID = string(d.ID)
+	}
+	return prettyResult(out)
 }
 
 func broadcast(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
@@ -239,9 +256,6 @@ func respondShutdown(ctx context.Context, seat *team.Seat, in mailInput) tool.Re
 	return result
 }
 
-// leadMode is the permission mode that an approved plan is carried out in.
-const leadMode = "default"
-
 func respondPlan(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 	if !seat.Lead {
 		return tool.Error("Only the team lead can approve plans. Teammates cannot approve their own or other plans.")
@@ -250,7 +264,7 @@ func respondPlan(ctx context.Context, seat *team.Seat, in mailInput) tool.Result
 	if feedback == "" {
 		feedback = "Plan needs revision"
 	}
-	d, err := seat.RespondPlan(ctx, *in.Recipient, *in.RequestID, approve, feedback, leadMode)
+	d, err := seat.RespondPlan(ctx, *in.Recipient, *in.RequestID, approve, feedback, "") // in the mode of the lead
 	if err != nil {
 		return requestError(err)
 	}
@@ -263,6 +277,9 @@ func respondPlan(ctx context.Context, seat *team.Seat, in mailInput) tool.Result
 }
 
 func requestError(err error) tool.Result {
+	if errors.Is(err, team.ErrPersonDecides) {
+		return tool.Error("A person decides on plans here, and has been asked. Nothing was sent: you are told how they decided.")
+	}
 	if errors.Is(err, team.ErrNoRequest) {
 		return tool.Error(capitalized(err.Error()) + " Use the request_id exactly as it stands in the request; requests that were answered cannot be answered again.")
 	}

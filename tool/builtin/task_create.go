@@ -19,6 +19,7 @@ How to cut tasks:
 - One task is one piece of work with a clear end, that one agent can finish alone. Two agents must never need to edit the same file at the same time: cut along files or modules, or make one task wait for the other.
 - subject: short and imperative ("Add retry to the upload client").
 - description: all that an agent needs who has not seen this conversation: the goal, the files, what counts as done, how to check it, what not to touch.
+- metadata.check: a command that proves the work, like "go test ./parser/...", where there is one. It runs in the owner's working folder when the task is set completed, and the task is completed only when it passes. Choose one that fails now, runs in minutes and needs nobody to look at its output.
 - activeForm: what is shown while somebody works on it ("Adding retry to the upload client").
 
 A new task is pending and nobody's. The result has its number. Set what must wait for what with TaskUpdate (addBlockedBy) before you start teammates: an idle teammate takes any open task that nothing holds back. Look at TaskList first, so that you do not add what is there already.`
@@ -27,7 +28,7 @@ const taskCreateSchema = `{"type":"object","properties":{` +
 	`"subject":{"type":"string","description":"What is to be done, in a few words, imperative"},` +
 	`"description":{"type":"string","description":"Everything the one who does it has to know, and what counts as done"},` +
 	`"activeForm":{"type":"string","description":"Shown while it is in progress, like \"Writing the parser\""},` +
-	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Any further values to keep with the task"}` +
+	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Any further values to keep with the task. check is a command that must pass before the task counts as completed"}` +
 	`},"required":["subject","description"],"additionalProperties":false}`
 
 var taskCreateSpec = tool.Spec{
@@ -50,6 +51,9 @@ func (t taskCreate) Run(ctx context.Context, call tool.Call) tool.Result {
 	}
 	if failed, ok := checkLength(map[string]string{"subject": in.Subject, "description": in.Description}); !ok {
 		return failed
+	}
+	if refusal := checkMetadata(in.Metadata); refusal != "" {
+		return tool.UseError(refusal)
 	}
 	created, err := t.teams.CreateTask(ctx, tool.CallerFrom(ctx), task.Task{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: in.Metadata, Status: task.Pending,

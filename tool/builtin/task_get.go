@@ -15,7 +15,7 @@ import (
 
 type taskGet struct{ teams *team.Teams }
 
-const taskGetDescription = `Shows one task of the task list in full: its description, its status, which tasks it waits for and which wait for it.
+const taskGetDescription = `Shows one task of the task list in full: its description, its status, which tasks it waits for and which wait for it, and if it has one the check that must pass before it counts as completed, with what came of it last.
 
 Call it before you begin a task: TaskList shows subjects only, and what counts as done stands in the description. A task whose blockers are not all completed must not be begun; "Blocked by" also names blockers that are completed already, so look at TaskList for what still holds it back.`
 
@@ -70,6 +70,12 @@ func taskText(t task.Task) string {
 	}
 	if len(t.Blocks) > 0 {
 		text += "\nBlocks: " + numbers(t.Blocks)
+	}
+	if check := t.Check(); check != "" {
+		text += "\nCheck: " + check
+	}
+	if e, ok := t.Checked(); ok {
+		text += "\n" + evidenceText(e)
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -19,7 +20,9 @@ When to call it:
 - after you completed a task, to see what that unblocked and what to do next;
 - as the lead, when a teammate reports or goes idle, to see how far the team is. You need not call it over and over: you are told when something happens.
 
-To take a task: choose one that is pending, has no owner and is blocked by nothing, the lowest number first since earlier tasks often prepare later ones; read it with TaskGet; set it in_progress with TaskUpdate. Tasks with an owner belong to that agent, leave them alone unless you are asked to take over.`
+To take a task: choose one that is pending, has no owner and is blocked by nothing, the lowest number first since earlier tasks often prepare later ones; read it with TaskGet; set it in_progress with TaskUpdate. Tasks with an owner belong to that agent, leave them alone unless you are asked to take over.
+
+"[check]" marks a task with a check that has not passed yet. Of a long list you see what matters most, and how many tasks there are of each kind.`
 
 const taskListSchema = `{"type":"object","properties":{},"additionalProperties":false}`
 
@@ -36,27 +39,30 @@ func (t taskList) Run(ctx context.Context, _ tool.Call) tool.Result {
 	if err != nil {
 		return teamError(err)
 	}
-	lines, rows := []string{}, []taskRow{}
-	open := openTasks(all)
-	for _, item := range all {
-		if item.Internal() {
-			continue
-		}
-		row := taskRow{item.ID, item.Subject, item.Status, item.Owner, []string{}}
-		for _, id := range item.BlockedBy {
-			if open[id] {
-				row.BlockedBy = append(row.BlockedBy, id)
-			}
-		}
-		rows = append(rows, row)
-		lines = append(lines, row.line())
+	rows := rowsOf(all)
+	if len(rows) == 0 {
+		return tool.Result{Text: "No tasks found", Structured: jsonx.MustMarshal(taskTable{Tasks: rows})}
 	}
-	result := tool.Text("No tasks found")
-	if len(lines) > 0 {
-		result.Text = strings.Join(lines, "\n")
+	shown, rest := screenful(rows)
+	var text strings.Builder
+	for i, row := range shown {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(row.line())
 	}
-	result.Structured = jsonx.MustMarshal(map[string]any{"tasks": rows})
-	return result
+	twin := taskTable{Tasks: shown}
+	if rest > 0 {
+		text.WriteString("\n" + countLine(rows, rest))
+		twin.Total = len(rows)
+	}
+	return tool.Result{Text: text.String(), Structured: jsonx.MustMarshal(twin)}
+}
+
+// taskTable is the structured twin.
+type taskTable struct {
+	Tasks []taskRow `json:"tasks"`
+	Total int       `json:"total,omitempty"` // ours: of all tasks, when Tasks has not all
 }
 
 // taskRow is a line of the list; BlockedBy has only what still holds the task
@@ -67,15 +73,47 @@ type taskRow struct {
 	Status    task.Status `json:"status"`
 	Owner     string      `json:"owner,omitempty"`
 	BlockedBy []string    `json:"blockedBy"`
+
+	unproven bool // it has a check that has not passed
 }
 
+// rowsOf are the tasks that are shown at all.
+func rowsOf(all []task.Task) []taskRow {
+	open := openTasks(all)
+	rows := []taskRow{}
+	for _, item := range all {
+		if item.Internal() {
+			continue
+		}
+		row := taskRow{item.ID, item.Subject, item.Status, item.Owner, []string{}, item.Status != task.Completed && item.Check() != ""}
+		for _, id := range item.BlockedBy {
+			if open[id] {
+				row.BlockedBy = append(row.BlockedBy, id)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// What one line shows at most.
+const (
+	maxSubject  = 200 // characters
+	maxBlockers = 10
+)
+
 func (r taskRow) line() string {
-	line := "#" + r.ID + " [" + string(r.Status) + "] " + strings.Join(strings.Fields(r.Subject), " ")
+	line := "#" + r.ID + " [" + string(r.Status) + "] " + cut(strings.Join(strings.Fields(r.Subject), " "), maxSubject)
 	if r.Owner != "" {
 		line += " (" + r.Owner + ")"
 	}
-	if len(r.BlockedBy) > 0 {
+	if n := len(r.BlockedBy); n > maxBlockers {
+		line += fmt.Sprintf(" [blocked by %s and %d more]", numbers(r.BlockedBy[:maxBlockers]), n-maxBlockers)
+	} else if n > 0 {
 		line += " [blocked by " + numbers(r.BlockedBy) + "]"
+	}
+	if r.unproven {
+		line += " [check]"
 	}
 	return line
 }

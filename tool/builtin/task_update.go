@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -11,18 +12,23 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-type taskUpdate struct{ teams *team.Teams }
+type taskUpdate struct {
+	teams *team.Teams
+	check checker
+	asked judged[string] // the check that may be run
+}
 
 const taskUpdateDescription = `Changes a task of the task list: its status, its owner, its texts, or what it waits for. Give only the fields to change.
 
 Status: pending -> in_progress -> completed.
 - Set in_progress when you begin, before the first edit. For a teammate this also takes the task: it becomes yours unless it belongs to another agent or still waits for other tasks, and then you are told and look for another one.
 - Set completed only when the work is wholly done and you have checked it. Not when checks fail, when a part is missing, or when you ran into an error: then leave it in_progress, and tell the lead what is in the way or add a task for it.
+- A task with a check (TaskGet shows it) is completed only when the check passes: it is run when you set completed, in your working folder, and takes as long as it takes. When it fails you get its output and the task stays as it is. Mend the cause; never make a check pass by weakening what it looks at.
 - Set deleted to remove a task that makes no sense any more. Its number is not used again and nothing waits for it any longer.
 
 owner: the name of a member of the team. The new owner is told by a message. An empty string makes the task nobody's, so that anybody may take it.
 addBlockedBy: numbers of tasks that must be completed before this one may begin. addBlocks: the other way round. Both tasks must exist, and no task may come to wait for itself.
-metadata: values to merge into the task's; null removes a key.
+metadata: values to merge into the task's; null removes a key. The key check holds the command that proves the task; in a team only the lead changes or removes it once it is set.
 
 Look at the task with TaskGet before you change its texts: somebody else may have changed them.`
 
@@ -35,7 +41,7 @@ const taskUpdateSchema = `{"type":"object","properties":{` +
 	`"addBlocks":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks that wait for this one"},` +
 	`"addBlockedBy":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks that this one waits for"},` +
 	`"owner":{"type":"string","description":"Name of the member who is to do it; empty for nobody"},` +
-	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Values to merge; null removes a key"}` +
+	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Values to merge; null removes a key. check is a command that must pass before the task counts as completed"}` +
 	`},"required":["taskId"],"additionalProperties":false}`
 
 var taskUpdateSpec = tool.Spec{
@@ -45,29 +51,75 @@ var taskUpdateSpec = tool.Spec{
 // nextTask is what a teammate is told when it has completed a task.
 const nextTask = "\n\nCall TaskList now: this may have unblocked other tasks, and the next open one can be yours."
 
-func (taskUpdate) Spec() tool.Spec { return taskUpdateSpec }
+func (*taskUpdate) Spec() tool.Spec { return taskUpdateSpec }
 
-func (taskUpdate) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
-
-func (t taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
-	var in struct {
-		TaskID       string       `json:"taskId"`
-		Subject      *string      `json:"subject"`
-		Description  *string      `json:"description"`
-		ActiveForm   *string      `json:"activeForm"`
-		Status       *task.Status `json:"status"`
-		AddBlocks    []string     `json:"addBlocks"`
-		AddBlockedBy []string     `json:"addBlockedBy"`
-		Owner        *string      `json:"owner"`
-		Metadata     jsonx.Object `json:"metadata"`
+// Access is that of the task's check, when the call would run it.
+func (t *taskUpdate) Access(ctx context.Context, call tool.Call) tool.Access {
+	t.asked.forget()
+	in, failed := parseInput[taskUpdateInput](call)
+	if failed != nil || !in.completes() {
+		return tool.Access{}
 	}
-	if failed, ok := decodeTeamInput(call, &in); !ok {
-		return failed
+	caller, id := tool.CallerFrom(ctx), taskID(in.TaskID)
+	found, err := t.teams.Task(ctx, caller, id)
+	if err != nil {
+		return tool.Access{} // Run says why
+	}
+	check := in.dueCheck(found)
+	if check == "" {
+		return tool.Access{}
+	}
+	t.asked.keep(call, check)
+	return tool.Access{Command: check, Dir: t.check.dir(caller), As: bashSpec.Name, Detail: checkDetail(found, check)}
+}
+
+type taskUpdateInput struct {
+	TaskID       string       `json:"taskId"`
+	Subject      *string      `json:"subject"`
+	Description  *string      `json:"description"`
+	ActiveForm   *string      `json:"activeForm"`
+	Status       *task.Status `json:"status"`
+	AddBlocks    []string     `json:"addBlocks"`
+	AddBlockedBy []string     `json:"addBlockedBy"`
+	Owner        *string      `json:"owner"`
+	Metadata     jsonx.Object `json:"metadata"`
+}
+
+func (in taskUpdateInput) completes() bool { return in.Status != nil && *in.Status == task.Completed }
+
+func (t *taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
+	judged, _ := t.asked.take(call)
+	in, failed := parseInput[taskUpdateInput](call)
+	if failed != nil {
+		return *failed
 	}
 	if failed, ok := checkLength(map[string]string{"subject": deref(in.Subject), "description": deref(in.Description)}); !ok {
 		return failed
 	}
-	id, caller := taskID(in.TaskID), tool.CallerFrom(ctx)
+	if refusal := checkMetadata(in.Metadata); refusal != "" {
+		return tool.UseError(refusal)
+	}
+	caller, id := tool.CallerFrom(ctx), taskID(in.TaskID)
+	if !in.completes() {
+		return t.update(ctx, caller, id, in, "")
+	}
+	if in.Metadata.Has(task.CheckKey) {
+		return tool.UseError("A task's check cannot be changed by the call that completes it. Change it first.")
+	}
+	found, err := t.teams.Task(ctx, caller, id)
+	switch {
+	case err != nil:
+		return t.refused(ctx, id, err)
+	case in.dueCheck(found) != judged:
+		return tool.Error(fmt.Sprintf("The check of task #%s was changed a moment ago. Nothing was run and nothing was changed: call TaskUpdate again.", id))
+	case judged != "":
+		return t.prove(ctx, call, found, judged, in)
+	}
+	return t.update(ctx, caller, id, in, "")
+}
+
+// update makes the change and words what came of it; remark is added.
+func (t *taskUpdate) update(ctx context.Context, caller tool.Caller, id string, in taskUpdateInput, remark string) tool.Result {
 	out, err := t.teams.UpdateTask(ctx, caller, id, task.Change{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status,
 		Owner: in.Owner, AddBlocks: taskIDs(in.AddBlocks), AddBlockedBy: taskIDs(in.AddBlockedBy), Metadata: in.Metadata,
@@ -76,6 +128,7 @@ func (t taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
 		return t.refused(ctx, id, err)
 	}
 	result := updated(id, out)
+	result.Text += remark
 	if err != nil {
 		result.Text += "\n\nThe change is made, but its new owner could not be told: " + err.Error() + ". Send a message yourself."
 	}
@@ -115,7 +168,7 @@ func updated(id string, out task.Outcome) tool.Result {
 }
 
 // refused words why nothing was changed.
-func (t taskUpdate) refused(ctx context.Context, id string, err error) tool.Result {
+func (t *taskUpdate) refused(ctx context.Context, id string, err error) tool.Result {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		if _, missing := t.teams.Task(ctx, tool.CallerFrom(ctx), id); missing != nil {
@@ -123,6 +176,8 @@ func (t taskUpdate) refused(ctx context.Context, id string, err error) tool.Resu
 			return tool.Result{Text: taskNotFound, Structured: jsonx.MustMarshal(twin)}
 		}
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Dependencies must name tasks that exist; TaskList shows them.")
+	case errors.Is(err, team.ErrCheck):
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. If the check is wrong, say why to " + team.LeadName + " with SendMessage.")
 	case errors.Is(err, task.ErrCycle):
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed.")
 	case errors.Is(err, task.ErrTaken):

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
 	"github.com/cadre-dev/cadre/transcript"
@@ -202,26 +203,26 @@ func TestShutdownByMessages(t *testing.T) {
 }
 
 func TestPlanApprovalByMessages(t *testing.T) {
-	o := officeWith(t, "pl")
-	seat, _ := o.teams.Seat(worker("pl"))
-	id, err := seat.RequestPlan(t.Context(), "/plans/p.md", "# Plan")
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, _ := o.teams.Inbox(chief, nil)
-	defer in.Close()
-	if _, err := in.Next(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct{ approve, message string }{
 		{`false`, `Plan rejected for pl with feedback: \"Plan needs revision\"`},
 		{`false,"content":"add tests"`, `Plan rejected for pl with feedback: \"add tests\"`},
 		{`true`, `Plan approved for pl. They will receive the approval and can proceed with implementation.`},
 	} {
+		o := officeWith(t, "pl")
+		seat, _ := o.teams.Seat(worker("pl"))
+		id, err := seat.RequestPlan(t.Context(), "/plans/p.md", "# Plan")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _ := o.teams.Inbox(chief, nil)
+		if _, err := in.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
 		r := o.call(t, chief, "SendMessage", `{"type":"plan_approval_response","recipient":"pl","request_id":"`+id+`","approve":`+tt.approve+`}`)
 		want := `{"success":true,"message":"` + tt.message + `","request_id":"` + id + `"}`
 		if diff := cmp.Diff(want, string(r.Structured)); diff != "" {
-			t.Errorf("approve %s (-want +got):\n%s", tt.approve, diff)
+			t.Errorf("approve %s: %s (-want +got):\n%s", tt.approve, resultText(r), diff)
 		}
 	}
 }
@@ -311,9 +312,10 @@ func TestTeamToolSchemas(t *testing.T) {
 		"TaskList":    "",
 		"TeamCreate":  "agent_type:string description:string team_name:string*",
 		"TeamDelete":  "",
-		"SendMessage": "approve:boolean content:string message:string recipient:string request_id:string summary:string to:string type:string",
+		"Wait":        "agents:array mode:string tasks:array timeout:number",
+		"SendMessage": "approve:boolean content:string message:string receipt:boolean recipient:string request_id:string summary:string to:string type:string",
 		"Agent": "description:string* max_turns:integer mode:string model:string name:string prompt:string* resume:string " +
-			"run_in_background:boolean subagent_type:string* team_name:string",
+			"run_in_background:boolean subagent_type:string* team_name:string use_splitpane:boolean",
 	}
 	got := make(map[string]string)
 	for _, item := range newOffice().tools.All() {
@@ -368,10 +370,87 @@ func outline(t *testing.T, schema json.RawMessage) string {
 	return strings.Join(parts, " ")
 }
 
-func TestSpawnInPlanModeIsRefused(t *testing.T) {
+func TestSpawnInPlanMode(t *testing.T) {
 	o := officeWith(t)
 	r := o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"w1","mode":"plan"}`)
-	if !r.IsError || !strings.Contains(r.Text, "plan mode") {
+	if r.IsError || strings.Contains(resultText(r), "no effect") || !strings.Contains(string(r.Structured), `"plan_mode_required":true`) {
 		t.Errorf("result = %+v", r)
+	}
+	config, err := o.rosters.Load(t.Context(), "alpha")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := config.Find("w1"); m == nil || !m.PlanModeRequired {
+		t.Errorf("on the roster: %+v", m)
+	}
+}
+
+func TestOtherModesOfAgentsHaveNoEffect(t *testing.T) {
+	o := officeWith(t)
+	r := o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"w1","mode":"bypassPermissions"}`)
+	if r.IsError || !strings.Contains(resultText(r), "\nThe mode bypassPermissions had no effect") {
+		t.Errorf("teammate: %+v", r)
+	}
+	o.spawner.result = builtin.SubAgentResult{AgentID: "a1", Content: []transcript.Block{transcript.TextBlock("x")}}
+	for _, mode := range []string{"plan", "acceptEdits"} {
+		r = o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"Explore","mode":"`+mode+`"}`)
+		if r.IsError || !strings.Contains(resultText(r), "\nThe mode "+mode+" had no effect") {
+			t.Errorf("sub-agent: %+v", r)
+		}
+	}
+}
+
+func TestWhereTeammatesAreShown(t *testing.T) {
+	for _, tt := range []struct {
+		input, window string
+		own           bool
+	}{
+		{``, "current", false},
+		{`,"use_splitpane":true`, "current", false},
+		{`,"use_splitpane":false`, "w1", true},
+	} {
+		o := newOffice()
+		o.backend.kind = "tmux"
+		o.call(t, chief, "TeamCreate", `{"team_name":"alpha"}`)
+		r := o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"w1"`+tt.input+`}`)
+		var twin struct {
+			Session string `json:"tmux_session_name"`
+			Window  string `json:"tmux_window_name"`
+			Split   bool   `json:"is_splitpane"`
+		}
+		if err := json.Unmarshal(r.Structured, &twin); err != nil {
+			t.Fatalf("%v in %s", err, r.Structured)
+		}
+		if twin.Session != "current" || twin.Window != tt.window || twin.Split == tt.own || o.backend.started.Window != tt.own {
+			t.Errorf("%s: %s, started with %+v", tt.input, r.Structured, o.backend.started)
+		}
+	}
+}
+
+func TestReceiptOfAMessage(t *testing.T) {
+	o := officeWith(t, "w1")
+	r := o.call(t, chief, "SendMessage", `{"type":"message","recipient":"w1","content":"hi","summary":"s","receipt":true}`)
+	mail, err := o.mail.All(t.Context(), mailbox.Address{Team: "alpha", Agent: "w1"})
+	if err != nil || len(mail) == 0 {
+		t.Fatalf("%d messages, %v", len(mail), err)
+	}
+	id := string(mail[len(mail)-1].ID)
+	if r.IsError || id == "" || !strings.HasSuffix(string(r.Structured), `,"message_id":"`+id+`"}`) {
+		t.Errorf("message %s: %s", id, r.Structured)
+	}
+	for _, input := range []string{`{"type":"broadcast","content":"hi","summary":"s","receipt":true}`, `{"to":"*","message":"hi","receipt":true}`} {
+		if r := o.call(t, chief, "SendMessage", input); !r.IsError || !strings.Contains(resultText(r), "receipt") {
+			t.Errorf("%s: %+v", input, r)
+		}
+	}
+}
+
+func TestLeadModelDecidesOnPlansOnlyWhereItMay(t *testing.T) {
+	o := newOfficeBy(team.Policy{PlanApproval: "person"})
+	o.call(t, chief, "TeamCreate", `{"team_name":"alpha"}`)
+	o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"pl","mode":"plan"}`)
+	r := o.call(t, chief, "SendMessage", `{"type":"plan_approval_response","recipient":"pl","request_id":"plan_approval-1@pl@alpha","approve":true}`)
+	if !r.IsError || !strings.HasPrefix(resultText(r), "A person decides on plans here") {
+		t.Errorf("%+v", r)
 	}
 }

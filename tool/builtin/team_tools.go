@@ -7,14 +7,18 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// TaskTools are the tools of the shared task list.
-func TaskTools(teams *team.Teams) []tool.Tool {
-	return []tool.Tool{taskCreate{teams}, taskGet{teams}, taskUpdate{teams}, taskList{teams}}
+// TaskTools are the tools of the shared task list. The checks of tasks run as
+// jobs of the pool, with the environment of the workspace.
+func TaskTools(teams *team.Teams, w *Workspace, jobs *job.Pool) []tool.Tool {
+	return []tool.Tool{
+		taskCreate{teams}, taskGet{teams}, &taskUpdate{teams: teams, check: checker{w, jobs}}, taskList{teams},
+	}
 }
 
 // TeamTools are the tools that form a team and talk in it.

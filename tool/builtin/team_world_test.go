@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/team"
@@ -22,18 +24,32 @@ type office struct {
 	mail    mailbox.Store
 	posting *posting
 	spawner *spawner
+	backend *silentBackend
+	jobs    *job.Pool
+	access  tool.Access // of the last call
+	decided func()      // what happens between a permission and its call
 }
 
-func newOffice() *office {
+func newOffice() *office { return newOfficeBy(team.Policy{PlanApproval: "lead"}) }
+
+func newOfficeBy(policy team.Policy) *office {
 	kept := memstore.New()
-	o := &office{rosters: kept.Teams(), posting: &posting{Store: kept.Mail()}, spawner: &spawner{}}
+	o := &office{rosters: kept.Teams(), posting: &posting{Store: kept.Mail()}, spawner: &spawner{}, backend: &silentBackend{kind: "in-process"}}
 	o.mail = o.posting
-	o.teams = team.New(team.Options{Store: o.rosters, Mail: o.mail, Tasks: kept.Tasks(), Backend: noBackend{}})
-	tools := append(builtin.TaskTools(o.teams), builtin.TeamTools(o.teams)...)
-	tools = append(tools, builtin.AgentTool(o.teams, o.spawner, []builtin.AgentType{
+	o.teams = team.New(team.Options{
+		Store: o.rosters, Mail: o.mail, Tasks: kept.Tasks(), Backend: o.backend,
+		Seals: kept.Seals(), Records: kept.Records(), Presence: kept.Presence(),
+		Policy: policy,
+	})
+	o.jobs = job.NewPool(nil)
+	space := builtin.NewWorkspace(builtin.WorkspaceConfig{Dir: chief.Cwd})
+	types := []builtin.AgentType{
 		{Name: "general-purpose", Description: "for everything"}, {Name: "Explore", Description: "for looking around"},
-	}))
-	o.tools = tool.NewSet(tools...)
+	}
+	o.tools = tool.NewSet(slices.Concat(
+		builtin.TaskTools(o.teams, space, o.jobs), builtin.TeamTools(o.teams),
+		[]tool.Tool{builtin.AgentTool(o.teams, o.spawner, types), builtin.WaitTool(o.teams, o.jobs)},
+	)...)
 	return o
 }
 
@@ -54,8 +70,13 @@ func worker(name string) tool.Caller {
 	return tool.Caller{SessionID: "session-1", AgentID: "a-" + name, AgentName: name, Team: "alpha"}
 }
 
-// call runs a tool as the loop would, schema included.
+// call makes a call as the loop would, with schema and permission.
 func (o *office) call(t *testing.T, by tool.Caller, name, input string) tool.Result {
+	t.Helper()
+	return o.callIn(t.Context(), t, by, name, input)
+}
+
+func (o *office) callIn(ctx context.Context, t *testing.T, by tool.Caller, name, input string) tool.Result {
 	t.Helper()
 	found, ok := o.tools.Lookup(name)
 	if !ok {
@@ -65,8 +86,12 @@ func (o *office) call(t *testing.T, by tool.Caller, name, input string) tool.Res
 	if err != nil {
 		t.Fatalf("%s(%s): %v", name, input, err)
 	}
-	call := tool.Call{ID: "toolu_1", Name: name, Input: checked}
-	return found.Run(tool.WithCaller(t.Context(), by), call)
+	ctx, call := tool.WithCaller(ctx, by), tool.Call{ID: "toolu_1", Name: name, Input: checked}
+	o.access = found.Access(ctx, call)
+	if o.decided != nil {
+		o.decided()
+	}
+	return found.Run(ctx, call)
 }
 
 // inbox is the texts in the inbox of a member of alpha.
@@ -104,12 +129,18 @@ func (p *posting) Post(ctx context.Context, to mailbox.Address, m mailbox.Messag
 	return p.Store.Post(ctx, to, m)
 }
 
-// noBackend starts teammates that do nothing.
-type noBackend struct{}
+// silentBackend starts teammates that do nothing.
+type silentBackend struct {
+	kind    string
+	started team.Spawn // the last
+}
 
-func (noBackend) Kind() string                                       { return "in-process" }
-func (noBackend) Start(context.Context, team.Spawn) error            { return nil }
-func (noBackend) Stop(context.Context, mailbox.Address, error) error { return nil }
+func (b *silentBackend) Kind(context.Context) (string, error) { return b.kind, nil }
+func (b *silentBackend) Start(_ context.Context, s team.Spawn) (team.Started, error) {
+	b.started = s
+	return team.Started{}, nil
+}
+func (*silentBackend) Stop(context.Context, mailbox.Address, error) error { return nil }
 
 // spawner remembers what sub-agent was asked for.
 type spawner struct {

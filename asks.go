@@ -1,0 +1,150 @@
+package cadre
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// follow does what events ask of the runtime. Answers from other processes are
+// looked for from the first question on: a run in which nobody asks does not pay
+// for a watch. It returns when the stream of events has ended.
+func (r *Runtime) follow(ctx context.Context, events func(yield func(event.Event) bool)) {
+	ctx, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	watch := sync.OnceFunc(func() { watching.Go(func() { r.watchDesk(ctx) }) })
+	for ev := range events {
+		switch body := ev.Body.(type) {
+		case event.Asked:
+			watch()
+		case event.Answered:
+			r.withdraw(ctx, body.ID)
+		case event.ToolEnded:
+			if slices.Contains(workTools, body.Tool) {
+				r.progress(ev.Agent)
+			}
+		}
+	}
+}
+
+// workTools are those by whose use an agent gets on with its work.
+var workTools = []string{"Bash", "Edit", "Write", "NotebookEdit"}
+
+// progress notes that a teammate does something beside writing mail.
+func (r *Runtime) progress(agent event.Agent) {
+	caller := r.leadCaller()
+	if m, ok := r.members.find(agent.ID); ok {
+		caller = m.caller
+	}
+	if seat, ok := r.teams.Seat(caller); ok {
+		seat.Progress()
+	}
+}
+
+// watchDesk hands answers that were left on the desk to the sessions that wait
+// for them.
+func (r *Runtime) watchDesk(ctx context.Context) {
+	left, unwatch := r.stores.desk.Watch()
+	defer unwatch()
+	for {
+		for _, a := range r.tree.Pending() {
+			if err := r.takeAnswer(ctx, a); err != nil && ctx.Err() == nil {
+				r.warn(err)
+			}
+		}
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Runtime) takeAnswer(ctx context.Context, a ask.Ask) error {
+	answer, ok, err := r.stores.desk.Left(ctx, a)
+	if err != nil || !ok {
+		return err
+	}
+	err = r.tree.Answer(ctx, a.ID, answer)
+	if errors.Is(err, ask.ErrUnknown) || errors.Is(err, ask.ErrAnswered) {
+		return nil // somebody was faster
+	}
+	return err
+}
+
+// withdraw tells the lead that a question of this teammate needs its answer no
+// more.
+func (r *Runtime) withdraw(ctx context.Context, id string) {
+	if r.seat == nil {
+		return
+	}
+	if err := r.seat.WithdrawPermission(ctx, id); err != nil {
+		r.warn(fmt.Errorf("withdraw question %s: %w", id, err))
+	}
+}
+
+// relayAsk puts a question of a teammate with a process of its own before whoever
+// may answer it ([team.Relay]): the rules of this session, then the person. Where
+// nobody can be asked the answer is no, as for every agent.
+func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, answer func(context.Context, ask.Answer) error) error {
+	if byRule, ok := r.ruleAnswer(ctx, from, a); ok {
+		return answer(ctx, byRule)
+	}
+	if !r.tree.Attended() {
+		return answer(ctx, ask.Answer{By: "rule", Message: "Nobody can be asked in the run of this team's lead, so the answer is no."})
+	}
+	agent := r.leadAgent()
+	agent.Name, agent.Color = from.Name, from.Color
+	r.tree.Relay(agent, a, answer)
+	return nil
+}
+
+// ruleAnswer is what the rules of this session say of a teammate's call. What they
+// neither allow nor deny is for a person.
+func (r *Runtime) ruleAnswer(ctx context.Context, from team.Member, a ask.Ask) (ask.Answer, bool) {
+	if a.Kind != ask.Permission {
+		return ask.Answer{}, false
+	}
+	caller := tool.Caller{SessionID: r.info.SessionID, AgentName: from.Name, Cwd: from.Cwd}
+	p := part{caller: caller, ref: r.lead.Ref()}
+	t, ok := r.toolSet(p).Lookup(a.Tool)
+	if !ok {
+		return ask.Answer{}, false
+	}
+	spec := t.Spec()
+	input, err := spec.Schema.Normalize(spec.Name, a.Input)
+	if err != nil {
+		return ask.Answer{}, false
+	}
+	call := tool.Call{ID: a.ToolUseID, Name: spec.Name, Input: input}
+	d := permission.Decide(r.policyFor(p).With(r.tree.Granted()), permission.Call{
+		Tool: spec.Name, Aliases: spec.Aliases, ReadOnly: spec.ReadOnly, Input: input,
+		Access: t.Access(tool.WithCaller(ctx, caller), call),
+	})
+	switch {
+	case d.Behavior == permission.Allow:
+		return ask.Answer{Allow: true, By: "rule"}, true
+	case d.Behavior == permission.Deny && d.Rule != "":
+		return ask.Answer{Message: d.Reason, By: "rule"}, true
+	}
+	return ask.Answer{}, false
+}
+
+// settledAsk takes a relayed question away that was answered where it was asked.
+func (r *Runtime) settledAsk(id string) { r.tree.Settle(id, ask.Answer{By: "elsewhere"}) }
+
+// answeredAsk hands the lead's answer to the session of this process that asked.
+func (r *Runtime) answeredAsk(ctx context.Context, _ mailbox.Address, askID string, answer ask.Answer) error {
+	return r.tree.Answer(ctx, askID, answer)
+}

@@ -1,0 +1,205 @@
+package cadre
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// backends is where the teammates of this runtime run ([team.Backend]): in this
+// process or in panes, by what the person wants and by where they are. That is
+// found out when the first teammate is to be started.
+type backends struct {
+	r      *Runtime
+	within *inProcess
+	terms  *pane.Detector
+
+	mu     sync.Mutex
+	chosen bool
+	panes  *team.Panes // nil: in this process
+	former *team.Panes // for panes of an earlier process, while new teammates run in this one
+	err    error       // what was asked for cannot be had
+}
+
+// backend chooses for the runtime; nil for a teammate, which starts nobody.
+func (r *Runtime) backend() team.Backend {
+	if r.cfg.Teammate != nil {
+		return nil
+	}
+	r.backends = &backends{r: r, within: newInProcess(r), terms: pane.NewDetector(pane.Environment{
+		Vars: os.Environ(), Server: "cadre-" + r.info.SessionID[:8],
+	})}
+	return r.backends
+}
+
+// mode is the mode that the person wants. Without a person in front, panes are
+// only for those who ask for them by name.
+func (b *backends) mode() string {
+	mode := b.r.cfg.TeammateMode
+	if mode == "" {
+		mode = b.r.settings.TeammateMode
+	}
+	if mode == pane.Auto && !b.r.cfg.Interactive {
+		return pane.InProcess
+	}
+	return mode
+}
+
+// choose finds the panes to use; nil for none.
+func (b *backends) choose(ctx context.Context) (*team.Panes, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.chosen {
+		return b.panes, b.err
+	}
+	choice, err := b.terms.Choose(ctx, b.mode())
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	b.chosen, b.err = true, err
+	if choice.Hint != "" {
+		b.tell(choice.Hint)
+	}
+	if choice.Terminal != nil {
+		b.panes = b.open(choice.Terminal)
+	}
+	return b.panes, b.err
+}
+
+func (b *backends) tell(text string) {
+	b.r.tree.Stream.Publish(b.r.leadAgent(), event.Noticed{Level: "info", Text: text})
+}
+
+func (b *backends) open(terminal pane.Terminal) *team.Panes {
+	r := b.r
+	return team.NewPanes(team.PanesConfig{
+		Terminal: terminal, Known: b.terms.Known,
+		Dir:     filepath.Join(r.root.SideDir(r.cfg.Cwd, r.info.SessionID), "starts"),
+		Command: r.teammateCommand(), Env: os.Environ(),
+		Mode: func() string { return string(r.lead.State().Mode) }, AllowedTools: r.cfg.AllowedTools, Resume: r.resumable,
+		Rosters: r.stores.teams, Mail: r.stores.mail, Records: r.stores.records, Presence: r.stores.presence,
+		Gone: func(ctx context.Context, who mailbox.Address, why string) error { return r.teams.Gone(ctx, who, why) },
+		Tell: b.tell,
+	})
+}
+
+// teammateCommand is the program of a teammate in a pane: another one, if the
+// person names it, else this one.
+func (r *Runtime) teammateCommand() []string {
+	for _, name := range []string{"CADRE_TEAMMATE_COMMAND", "CLAUDE_CODE_TEAMMATE_COMMAND"} {
+		if command := strings.TrimSpace(r.cfg.Getenv(name)); command != "" {
+			return []string{command}
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = "cadre"
+	}
+	return []string{self}
+}
+
+// Kind implements [team.Backend].
+func (b *backends) Kind(ctx context.Context) (string, error) {
+	panes, err := b.choose(ctx)
+	if err != nil || panes == nil {
+		return team.InProcess, err
+	}
+	return panes.Kind(ctx)
+}
+
+// Start implements [team.Backend].
+func (b *backends) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
+	panes, err := b.choose(ctx)
+	switch {
+	case err != nil:
+		return team.Started{}, err
+	case panes != nil:
+		return panes.Start(ctx, s)
+	}
+	return b.within.Start(ctx, s)
+}
+
+// Stop implements [team.Backend]. A teammate may run in a pane that an earlier
+// process of this session has opened, wherever new ones run now.
+func (b *backends) Stop(ctx context.Context, who mailbox.Address, cause error) error {
+	if err := b.within.Stop(ctx, who, cause); err != nil {
+		return err
+	}
+	panes, err := b.forRecorded(ctx, who)
+	if err != nil || panes == nil {
+		return err
+	}
+	return panes.Stop(ctx, who, cause)
+}
+
+// forRecorded is the panes to deal with a teammate that has one; nil when it has
+// none.
+func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*team.Panes, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if panes := cmp.Or(b.panes, b.former); panes != nil {
+		return panes, nil
+	}
+	doc, err := b.r.stores.records.Get(ctx, who.Team, team.RecordPane, who.Agent)
+	if errors.Is(err, team.ErrNoRecord) {
+		return nil, nil
+	}
+	var record team.PaneRecord
+	if err == nil {
+		err = json.Unmarshal(doc, &record)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the pane of %s: %w", who, err)
+	}
+	terminal, err := b.terms.Known(record.Terminal)
+	if err != nil {
+		return nil, err
+	}
+	b.former = b.open(terminal)
+	return b.former, nil
+}
+
+// adopt takes a teammate under watch that lives on in the pane of an earlier
+// process of this session. It reports whether it does.
+func (b *backends) adopt(ctx context.Context, who mailbox.Address) (lives bool, err error) {
+	panes, err := b.forRecorded(ctx, who)
+	if err != nil || panes == nil {
+		return false, err
+	}
+	return panes.Adopt(ctx, who)
+}
+
+// closePanes ends what looks after panes when watch ends.
+func (r *Runtime) closePanes(watch context.Context) {
+	<-watch.Done()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(watch), departTime)
+	defer cancel()
+	if err := r.backends.close(ctx); err != nil {
+		r.warn(err)
+	}
+}
+
+// close ends what looks after panes.
+func (b *backends) close(ctx context.Context) error {
+	b.mu.Lock()
+	open := []*team.Panes{b.panes, b.former}
+	b.mu.Unlock()
+	var errs []error
+	for _, panes := range open {
+		if panes != nil {
+			errs = append(errs, panes.Close(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/transcript"
+	"github.com/cadre-dev/cadre/tui"
+)
+
+func newTeamLog() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "log NAME", Short: "Tell who did what in a team, oldest first", Args: exactly(1, "the name of a team"),
+		Long: "Tells what stands in the transcripts and inboxes of a team: every call, what agents said, and their mail.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error { return logTeam(cmd.Context(), places, args[0], asJSON) })
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// deed is something that an agent did.
+type deed struct {
+	At    time.Time `json:"timestamp"`
+	Agent string    `json:"agent"`
+	Kind  string    `json:"kind"` // call, text or mail
+	Tool  string    `json:"tool,omitempty"`
+	Text  string    `json:"text"`
+}
+
+func logTeam(ctx context.Context, places []place, name string, asJSON bool) error {
+	p, config, err := findTeam(ctx, places, name)
+	if err != nil {
+		return err
+	}
+	deeds, err := p.deedsOf(ctx, config)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(deeds)
+	}
+	var b strings.Builder
+	for _, d := range deeds {
+		mark := map[string]string{"call": "● ", "mail": "✉ "}[d.Kind]
+		line := d.At.Local().Format("15:04:05") + " "
+		if d.Kind != "mail" {
+			line += "[" + cleanCell(d.Agent) + "] "
+		}
+		b.WriteString(line + mark + d.Text + "\n")
+	}
+	return writeOut([]byte(b.String()))
+}
+
+// deedsOf gathers what the members of a team did, oldest first.
+func (p place) deedsOf(ctx context.Context, c team.Config) ([]deed, error) {
+	refs, err := p.transcriptsOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	deeds := []deed{}
+	for _, ref := range refs {
+		entries, err := p.Transcripts().Read(ctx, ref)
+		if errors.Is(err, transcript.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.TeamName == c.Name && e.Kind == transcript.KindAssistant {
+				deeds = append(deeds, deedsIn(e)...)
+			}
+		}
+	}
+	for _, m := range p.mailOf(ctx, c) {
+		at, err := time.Parse(time.RFC3339, m.At)
+		if err != nil {
+			continue // written by hand: nobody knows when
+		}
+		text := tui.Mail(mailbox.Address{Team: c.Name, Agent: m.To}, mailbox.Message{From: m.From, Text: m.Text, Summary: m.Summary})
+		deeds = append(deeds, deed{At: at, Agent: m.From, Kind: "mail", Text: text})
+	}
+	slices.SortStableFunc(deeds, func(a, b deed) int { return a.At.Compare(b.At) })
+	return deeds, nil
+}
+
+// deedsIn is what one line of a transcript tells. Mail is told by the inboxes.
+func deedsIn(e transcript.Entry) []deed {
+	agent := e.AgentName
+	if agent == "" {
+		agent = team.LeadName
+	}
+	var deeds []deed
+	for _, block := range e.Message.Content {
+		switch {
+		case block.Type == transcript.ToolUse && block.Name != "SendMessage":
+			text := shorten(tui.Call(block.Name, block.Input), 160)
+			deeds = append(deeds, deed{At: e.At, Agent: agent, Kind: "call", Tool: block.Name, Text: text})
+		case block.Type == transcript.Text && strings.TrimSpace(block.Text) != "":
+			deeds = append(deeds, deed{At: e.At, Agent: agent, Kind: "text", Text: shorten(block.Text, 160)})
+		}
+	}
+	return deeds
+}
+
+// transcriptsOf lists the transcripts that may hold lines of a team: its lead's,
+// those of agents that ran inside the lead's process, and of the sessions of the
+// members' folders that are younger than the team.
+func (p place) transcriptsOf(ctx context.Context, c team.Config) ([]transcript.Ref, error) {
+	var projects []string
+	for _, m := range c.Members {
+		if m.Cwd != "" && !slices.Contains(projects, m.Cwd) {
+			projects = append(projects, m.Cwd)
+		}
+	}
+	var refs []transcript.Ref
+	for _, project := range projects {
+		infos, err := p.Transcripts().List(ctx, project)
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			if info.Updated.UnixMilli() < c.CreatedAt {
+				continue
+			}
+			refs = append(refs, info.Ref)
+			if info.Ref.Session == c.LeadSessionID {
+				inside, err := p.subAgents(info.Ref)
+				if err != nil {
+					return nil, err
+				}
+				refs = append(refs, inside...)
+			}
+		}
+	}
+	return refs, nil
+}
+
+// subAgents lists the transcripts below a main session.
+func (p place) subAgents(main transcript.Ref) ([]transcript.Ref, error) {
+	files, err := os.ReadDir(filepath.Dir(p.root.Transcript(main.Project, main.Session, "x")))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var refs []transcript.Ref
+	for _, f := range files {
+		id, ok := strings.CutPrefix(strings.TrimSuffix(f.Name(), ".jsonl"), "agent-")
+		if ok && strings.HasSuffix(f.Name(), ".jsonl") {
+			refs = append(refs, transcript.Ref{Project: main.Project, Session: main.Session, Agent: id})
+		}
+	}
+	return refs, err
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/team"
+)
+
+func newTeamResume() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use: "resume NAME [prompt]", Short: "Open a team again: its lead and every teammate",
+		Long: "Goes on with the lead's session, in its folder, and brings its teammates back with their history, tasks and\nmail. With -p it answers one prompt; else it is a conversation. Takes the flags of cadre itself.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			lead, err := leadToResume(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if o.resume != "" || o.cont {
+				return usagef("the team says which session is resumed: leave --resume and --continue out")
+			}
+			o.resume = lead.session
+			if err := os.Chdir(lead.folder); err != nil {
+				return fmt.Errorf("go to the team's folder: %w", err)
+			}
+			return runRoot(cmd.Context(), &o, args[1:])
+		},
+	}
+	addFlags(cmd, o.flags())
+	return cmd
+}
+
+// leadSession is where a team's lead can be resumed.
+type leadSession struct{ session, folder string }
+
+func leadToResume(ctx context.Context, name string) (lead leadSession, err error) {
+	err = withPlaces(func(places []place) error {
+		p, config, err := findTeam(ctx, places, name)
+		if err != nil {
+			return err
+		}
+		open, err := p.leadIsOpen(ctx, config)
+		switch {
+		case err != nil:
+			return err
+		case p.foreign:
+			return &exit{code: exitFailed, err: fmt.Errorf("team %s belongs to another program, in %s", config.Name, p.root)}
+		case open:
+			return &exit{
+				code: exitFailed, err: fmt.Errorf("team %s is at work: a process leads it", config.Name),
+				hint: "cadre team watch " + config.Name + " shows it.",
+			}
+		}
+		info, err := p.findSession(ctx, config.LeadSessionID)
+		if err != nil {
+			return fmt.Errorf("find the session of %s: %w", team.LeadName, err)
+		}
+		lead = leadSession{info.Ref.Session, strings.TrimRight(info.Ref.Project, "/")}
+		return nil
+	})
+	return lead, err
+}

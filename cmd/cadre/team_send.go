@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/team"
+)
+
+func newTeamSend() *cobra.Command {
+	return &cobra.Command{
+		Use: "send NAME AGENT TEXT", Short: "Write to a member of a team", Args: exactly(3, "a team, one of its members (team-lead for the lead), and a text (- for stdin)"),
+		Long: "Puts a message from you into the inbox of a member, which gets it between two of its rounds, or at once\nwhen it is idle. It ranks like the lead's.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error {
+				return sendMail(cmd.Context(), places, args[0], args[1], args[2])
+			})
+		},
+	}
+}
+
+func sendMail(ctx context.Context, places []place, name, agent, text string) error {
+	if text == "-" {
+		all, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return fmt.Errorf("read the text: %w", err)
+		}
+		text = string(all)
+	}
+	if strings.TrimSpace(text) == "" {
+		return usagef("there is nothing to send")
+	}
+	p, config, err := findTeam(ctx, places, name)
+	if err != nil {
+		return err
+	}
+	delivery, err := p.Teams().Say(ctx, config.Name, agent, text)
+	var unknown *team.UnknownMemberError
+	switch {
+	case errors.As(err, &unknown):
+		return noMember(unknown)
+	case errors.Is(err, team.ErrProtocol):
+		return &exit{code: exitFailed, err: err, hint: "Only cadre itself may send that. To end a teammate: cadre team stop."}
+	case err != nil:
+		return err
+	}
+	return writeOut([]byte("Sent to " + delivery.To + ".\n"))
+}
+
+// noMember says who else is on the roster.
+func noMember(unknown *team.UnknownMemberError) *exit {
+	e := &exit{
+		code: exitFailed, err: fmt.Errorf("there is no %q in team %s", unknown.Name, unknown.Team),
+		hint: "Members: " + strings.Join(unknown.Members, ", "),
+	}
+	if len(unknown.Near) > 0 {
+		e.hint = "Did you mean " + strings.Join(unknown.Near, " or ") + "?"
+	}
+	return e
+}

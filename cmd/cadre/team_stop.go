@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team"
+)
+
+func newTeamStop() *cobra.Command {
+	var force bool
+	var reason string
+	cmd := &cobra.Command{
+		Use: "stop NAME AGENT", Short: "Stop a teammate", Args: exactly(2, "a team, and one of its teammates"),
+		Long: "Asks a teammate to end; its model answers, and may first finish what it is at. With --force it is ended within\n5 s, whatever its model does; its open tasks are nobody's again, and the lead is told.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withPlaces(func(places []place) error {
+				return stopTeammate(cmd.Context(), places, args[0], args[1], reason, force)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "do not ask")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the teammate and the lead")
+	return cmd
+}
+
+// How long a teammate may take: to answer when it is asked, to be ended by the
+// process that runs it, and after that process was killed.
+const (
+	answerTime = 30 * time.Second
+	forceTime  = 3 * time.Second
+)
+
+func stopTeammate(ctx context.Context, places []place, name, agent, reason string, force bool) error {
+	p, config, err := findTeam(ctx, places, name)
+	if err != nil {
+		return err
+	}
+	teams := p.Teams()
+	_, err = teams.RequestStop(ctx, config.Name, agent, reason, force)
+	var unknown *team.UnknownMemberError
+	switch {
+	case errors.As(err, &unknown):
+		return noMember(unknown)
+	case err != nil:
+		return err
+	}
+	who := mailbox.Address{Team: config.Name, Agent: config.Find(agent).Name}
+	present, known, err := teams.Present(ctx, who)
+	switch {
+	case err != nil:
+		return err
+	case known && !present:
+		return p.removeDead(ctx, who)
+	}
+	patience := answerTime
+	if force {
+		patience = forceTime
+	}
+	gone, err := p.awaitGone(ctx, who, patience)
+	switch {
+	case err != nil:
+		return err
+	case gone:
+		return writeOut([]byte(who.Agent + " has left " + who.Team + ".\n"))
+	case force:
+		return p.killTeammate(ctx, config, who)
+	}
+	return &exit{
+		code: exitFailed, err: fmt.Errorf("%s was asked to end, and has not yet", who),
+		hint: "It may finish what it is at. To end it at once, add --force.",
+	}
+}
+
+// removeDead takes a teammate off its team whose process is gone.
+func (p place) removeDead(ctx context.Context, who mailbox.Address) error {
+	if err := p.Teams().Remove(ctx, who.Team, who.Agent, "its process is gone"); err != nil {
+		return err
+	}
+	return writeOut([]byte(who.Agent + " did not run any more; it was taken off " + who.Team + ".\n"))
+}
+
+// awaitGone waits until a teammate is off the roster.
+func (p place) awaitGone(ctx context.Context, who mailbox.Address, patience time.Duration) (bool, error) {
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for {
+		config, err := p.Rosters().Load(ctx, who.Team)
+		if errors.Is(err, team.ErrNotFound) || err == nil && config.Find(who.Agent) == nil {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		select {
+		case <-look.C:
+		case <-over.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// killTeammate ends a teammate whose process does not take orders any more. One
+// that runs inside its lead's process cannot be ended without that.
+func (p place) killTeammate(ctx context.Context, c team.Config, who mailbox.Address) error {
+	proc, here, err := p.Presence().Find(ctx, who)
+	if err != nil {
+		return err
+	}
+	if c.Find(who.Agent).BackendType == team.InProcess {
+		return &exit{
+			code: exitFailed, err: fmt.Errorf("%s runs inside its lead's process, which does not react", who),
+			hint: "cadre team show " + who.Team + " names the lead's session; end its process, then cadre team resume " + who.Team + ".",
+		}
+	}
+	if here {
+		if host, err := os.Hostname(); err == nil && proc.Host != host {
+			return fmt.Errorf("%s runs on %s: stop it there", who, proc.Host)
+		}
+		process, err := os.FindProcess(proc.PID)
+		if err == nil {
+			err = process.Kill()
+		}
+		if err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("end process %d of %s: %w", proc.PID, who, err)
+		}
+	}
+	if gone, err := p.awaitGone(ctx, who, forceTime/3); err != nil || gone {
+		return err
+	}
+	return p.removeDead(ctx, who)
+}

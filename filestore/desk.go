@@ -1,0 +1,264 @@
+package filestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+)
+
+// desk implements [ask.Desk]: a file per open question, and beside it one with
+// the answer that was left. All changes are made under one lock. Both carry a
+// seal: a person who is shown a question reads what our runtime asked.
+type desk struct{ *Store }
+
+func (d *desk) Lay(ctx context.Context, a ask.Ask) error {
+	if err := d.lay(ctx, a); err != nil {
+		return fmt.Errorf("lay question %s on the desk: %w", a.ID, err)
+	}
+	return nil
+}
+
+func (d *desk) lay(ctx context.Context, a ask.Ask) error {
+	if !validID(a.ID) {
+		return errAskID
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	key, err := d.keys.need(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := sealQuestion(key, a)
+	if err != nil {
+		return err
+	}
+	if err := d.makeBelow(string(d.root), d.root.AsksDir()); err != nil {
+		return err
+	}
+	return d.locked(ctx, func(lock *dirlock.Lock) error {
+		old, err := d.question(key, d.root.OpenAsk(a.ID))
+		if err == nil && old.Digest == a.Digest {
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnsealed) {
+			return err
+		}
+		return d.write(d.root.OpenAsk(a.ID), data, lock)
+	})
+}
+
+func (d *desk) Open(ctx context.Context) ([]ask.Ask, error) {
+	asks, err := d.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list open questions: %w", err)
+	}
+	slices.SortStableFunc(asks, func(a, b ask.Ask) int {
+		return cmp.Or(a.Asked.Compare(b.Asked), strings.Compare(a.ID, b.ID))
+	})
+	return asks, nil
+}
+
+func (d *desk) open(ctx context.Context) ([]ask.Ask, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	entries, err := d.fsys.ReadDir(d.root.AsksDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, _, err := d.keys.read() // without one, nothing there is ours
+	if err != nil {
+		return nil, err
+	}
+	var asks []ask.Ask
+	for _, e := range entries {
+		if !isShared(e.Name()) || strings.HasSuffix(e.Name(), layout.AnswerSuffix) {
+			continue
+		}
+		a, err := d.question(key, filepath.Join(d.root.AsksDir(), e.Name()))
+		switch {
+		case err == nil:
+			asks = append(asks, a)
+		case !errors.Is(err, fs.ErrNotExist): // else it was settled meanwhile
+			d.warn(fmt.Errorf("left out of the open questions: %w", err))
+		}
+	}
+	return asks, nil
+}
+
+func (d *desk) Leave(ctx context.Context, id string, answer ask.Answer) error {
+	if err := d.leave(ctx, id, answer); err != nil {
+		return fmt.Errorf("leave an answer to question %s: %w", id, err)
+	}
+	return nil
+}
+
+func (d *desk) leave(ctx context.Context, id string, answer ask.Answer) error {
+	if !validID(id) {
+		return fmt.Errorf("%w: %w", ask.ErrUnknown, errAskID)
+	}
+	key, err := d.known(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = d.locked(ctx, func(lock *dirlock.Lock) error {
+		a, err := d.question(key, d.root.OpenAsk(id))
+		if err != nil {
+			return err
+		}
+		_, err = d.answer(key, a)
+		if err == nil {
+			return ask.ErrAnswered
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnsealed) {
+			return err
+		}
+		data, err := sealAnswer(key, a, answer)
+		if err != nil {
+			return err
+		}
+		return d.write(d.root.AskAnswer(id), data, lock)
+	})
+	return unknown(err)
+}
+
+// known returns the key when a question lies there: only then is there a desk to
+// lock.
+func (d *desk) known(ctx context.Context, id string) (secret, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	key, _, err := d.keys.read()
+	if err == nil {
+		_, err = d.question(key, d.root.OpenAsk(id))
+	}
+	return key, unknown(err)
+}
+
+// unknown says of a question that is not there, or not ours, that there is none.
+func unknown(err error) error {
+	switch {
+	case errors.Is(err, errUnsealed):
+		return fmt.Errorf("%w: %w", ask.ErrUnknown, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return ask.ErrUnknown
+	}
+	return err
+}
+
+func (d *desk) Left(ctx context.Context, a ask.Ask) (answer ask.Answer, ok bool, err error) {
+	answer, err = d.left(ctx, a)
+	switch {
+	case err == nil:
+		return answer, true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return answer, false, nil
+	case errors.Is(err, errUnsealed):
+		d.warn(fmt.Errorf("no answer to question %s: %w", a.ID, err))
+		return answer, false, nil
+	}
+	return answer, false, fmt.Errorf("read the answer to question %s: %w", a.ID, err)
+}
+
+func (d *desk) left(ctx context.Context, a ask.Ask) (ask.Answer, error) {
+	if !validID(a.ID) {
+		return ask.Answer{}, errAskID
+	}
+	if ctx.Err() != nil {
+		return ask.Answer{}, context.Cause(ctx)
+	}
+	key, _, err := d.keys.read()
+	if err != nil {
+		return ask.Answer{}, err
+	}
+	return d.answer(key, a)
+}
+
+func (d *desk) Clear(ctx context.Context, id string) error {
+	if err := d.clear(ctx, id); err != nil {
+		return fmt.Errorf("clear question %s away: %w", id, err)
+	}
+	return nil
+}
+
+func (d *desk) clear(ctx context.Context, id string) error {
+	if !validID(id) {
+		return errAskID
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	question, err := d.exists(d.root.OpenAsk(id))
+	if err != nil {
+		return err
+	}
+	answer, err := d.exists(d.root.AskAnswer(id))
+	if err != nil || !question && !answer {
+		return err
+	}
+	return d.locked(ctx, func(*dirlock.Lock) error {
+		// The question first: nobody is to answer it once more.
+		return errors.Join(d.remove(d.root.OpenAsk(id)), d.remove(d.root.AskAnswer(id)))
+	})
+}
+
+func (d *desk) Watch() (signal <-chan struct{}, stop func()) {
+	return d.hub.watchFolder(d.root.AsksDir())
+}
+
+func (d *desk) write(path string, data []byte, lock *dirlock.Lock) error {
+	version, err := d.writeOwn(path, data, lock)
+	if err == nil {
+		d.hub.wrote(path, version)
+	}
+	return err
+}
+
+func (d *desk) remove(path string) error {
+	err := d.removeOwn(path)
+	if err == nil {
+		d.hub.wrote(path, fsx.Key{})
+	}
+	return err
+}
+
+// locked calls change while it holds the desk's lock.
+func (d *desk) locked(ctx context.Context, change func(*dirlock.Lock) error) error {
+	return d.lockedOwn(ctx, d.root.AsksDir(), d.sweep, change)
+}
+
+// sweep deletes what killed processes left: temporary files, and answers whose
+// question was cleared away.
+func (d *desk) sweep() error {
+	folder := d.root.AsksDir()
+	entries, err := d.fsys.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	questions := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		questions[e.Name()] = true
+	}
+	errs := []error{fsx.SweepTemps(d.fsys, folder, "")}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), layout.AnswerSuffix)
+		if ok && !questions[id+recordSuffix] {
+			errs = append(errs, d.fsys.Remove(filepath.Join(folder, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,110 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// What is ours alone lies in folders named "cadre" that no other program
+// touches (internal/layout): seals, records, presence, the desk and the key.
+
+// ownLock names the lock of a folder of ours: who writes a file there that takes
+// its place by a rename holds it, so that what a killed writer left can be swept.
+const ownLock = ".own"
+
+// makeBelow makes a folder of ours below base, which must exist: a team that was
+// removed is not brought back. A symbolic link on the way is an error
+// ([fsx.ErrNotFolder]).
+func (s *Store) makeBelow(base, folder string) error {
+	below, err := filepath.Rel(base, folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Split(below, string(filepath.Separator)) {
+		base = filepath.Join(base, name)
+		if err := s.makeOwn(base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) makeOwn(folder string) error {
+	info, err := s.fsys.Lstat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.fsys.Mkdir(folder, layout.DirMode)
+		if err == nil && s.sync {
+			if err = s.fsys.SyncDir(filepath.Dir(folder)); err != nil {
+				err = errors.Join(err, s.fsys.Remove(folder)) // the next try syncs it
+			}
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err = s.fsys.Lstat(folder) // somebody was faster
+	}
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "mkdir", Path: folder, Err: fsx.ErrNotFolder}
+	}
+	return err
+}
+
+// makeTeamSide makes a folder of ours in a team's: [team.ErrNotFound] when there
+// is no such team.
+func (s *Store) makeTeamSide(name, what string) error {
+	err := s.makeBelow(s.root.TeamDir(name), s.root.TeamSide(name, what))
+	return teamGone(err)
+}
+
+// teamGone says of a folder that is missing that its team is.
+func teamGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return team.ErrNotFound
+	}
+	return err
+}
+
+// lockedOwn calls change while it holds the lock of a folder of ours, which
+// exists. When the last holder was killed, sweep is called first.
+func (s *Store) lockedOwn(ctx context.Context, folder string, sweep func() error, change func(*dirlock.Lock) error) error {
+	return s.locked(ctx, filepath.Join(folder, ownLock), func(lock *dirlock.Lock) error {
+		if lock.Recovered() {
+			if err := sweep(); err != nil {
+				s.warn(fmt.Errorf("clean up after a killed writer: %w", err))
+			}
+		}
+		return change(lock)
+	})
+}
+
+// sweepOwn deletes the temporary files in a folder of ours whose lock is held.
+func (s *Store) sweepOwn(folder string) func() error {
+	return func() error { return fsx.SweepTemps(s.fsys, folder, "") }
+}
+
+// writeOwn replaces a file, or makes it, in a folder of ours whose lock is held.
+func (s *Store) writeOwn(path string, data []byte, lock *dirlock.Lock) (fsx.Key, error) {
+	info, err := fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync, Ready: lock.Held})
+	return fsx.KeyOf(info), err
+}
+
+// removeOwn deletes a file; a missing one is no error.
+func (s *Store) removeOwn(path string) error {
+	err := s.fsys.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && s.sync {
+		err = s.fsys.SyncDir(filepath.Dir(path))
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/lease"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// presence implements [team.Presence]: a lease per agent in the team's folder.
+type presence struct{ *Store }
+
+// enterPauses lie between the tries to take a place that somebody has: it may
+// have been tried for an instant by a look, or belong to a process that is just
+// dying.
+var enterPauses = []time.Duration{time.Millisecond, 4 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
+
+func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func() error, err error) {
+	held, err := p.enter(ctx, who)
+	var present *team.PresentError
+	if errors.As(err, &present) {
+		return nil, err // it names the agent itself
+	}
+	if err != nil {
+		return nil, fmt.Errorf("enter the place of %s: %w", who, err)
+	}
+	return sync.OnceValue(func() error {
+		if err := held.Release(); err != nil {
+			return fmt.Errorf("leave the place of %s: %w", who, err)
+		}
+		return nil
+	}), nil
+}
+
+func (p *presence) enter(ctx context.Context, who mailbox.Address) (*lease.Lease, error) {
+	path, err := p.place(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.makeTeamSide(who.Team, filepath.Base(filepath.Dir(path))); err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		held, err := lease.Acquire(p.fsys, path)
+		var other *lease.HeldError
+		switch {
+		case !errors.As(err, &other):
+			return held, teamGone(err)
+		case try == len(enterPauses):
+			return nil, &team.PresentError{Who: who, By: process(other.Holder)}
+		}
+		if err := pause(ctx, enterPauses[try]); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *presence) Find(ctx context.Context, who mailbox.Address) (team.Process, bool, error) {
+	path, err := p.place(ctx, who)
+	var holder lease.Holder
+	var ok bool
+	if err == nil {
+		holder, ok, err = lease.Look(p.fsys, path)
+	}
+	if err != nil {
+		return team.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)
+	}
+	return process(holder), ok, nil
+}
+
+// place is the lease of an agent.
+func (p *presence) place(ctx context.Context, who mailbox.Address) (string, error) {
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case who.Team == "":
+		return "", errNoName
+	case who.Agent == "":
+		return "", errNobody
+	}
+	return p.root.Presence(who.Team, who.Agent), nil
+}
+
+func process(h lease.Holder) team.Process {
+	return team.Process{PID: h.PID, Host: h.Host, Since: h.Since}
+}

@@ -1,0 +1,183 @@
+package filestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// records implements [team.Records]: a folder per kind in the team's own, a file
+// per record.
+type records struct{ *Store }
+
+// maxRecord is the largest record that we read.
+const maxRecord = 64 << 20
+
+var (
+	errNoRecordName = errors.New("the record's name is empty")
+	errNoJSON       = errors.New("the record is no JSON document")
+)
+
+func (r *records) Put(ctx context.Context, team, kind, name string, doc []byte) error {
+	if err := r.put(ctx, team, kind, name, doc); err != nil {
+		return fmt.Errorf("keep %s record %q of team %q: %w", kind, name, team, err)
+	}
+	return nil
+}
+
+func (r *records) put(ctx context.Context, team, kind, name string, doc []byte) error {
+	if err := checkRecord(team, kind, name); err != nil {
+		return err
+	}
+	if !json.Valid(doc) {
+		return errNoJSON
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := r.makeTeamSide(team, kind); err != nil {
+		return err
+	}
+	err := r.locked(ctx, team, kind, func(lock *dirlock.Lock) error {
+		_, err := r.writeOwn(r.root.Record(team, kind, name), doc, lock)
+		return err
+	})
+	return teamGone(err)
+}
+
+// locked calls change while it holds the lock of the records of a kind.
+func (r *records) locked(ctx context.Context, team, kind string, change func(*dirlock.Lock) error) error {
+	folder := r.root.TeamSide(team, kind)
+	return r.lockedOwn(ctx, folder, r.sweepOwn(folder), change)
+}
+
+func (r *records) Get(_ context.Context, team, kind, name string) ([]byte, error) {
+	err := checkRecord(team, kind, name)
+	var doc []byte
+	if err == nil {
+		doc, err = r.read(r.root.Record(team, kind, name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get %s record %q of team %q: %w", kind, name, team, err)
+	}
+	return doc, nil
+}
+
+func (r *records) read(path string) ([]byte, error) {
+	doc, _, err := fsx.ReadFile(r.fsys, path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, team.ErrNoRecord
+	}
+	if err == nil && !json.Valid(doc) {
+		err = &TornError{path, errNoJSON}
+	}
+	return doc, err
+}
+
+func (r *records) All(ctx context.Context, team, kind string) ([][]byte, error) {
+	docs, err := r.all(ctx, team, kind)
+	if err != nil {
+		return nil, fmt.Errorf("list %s records of team %q: %w", kind, team, err)
+	}
+	return docs, nil
+}
+
+func (r *records) all(ctx context.Context, name, kind string) ([][]byte, error) {
+	if err := checkKind(name, kind); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	folder := r.root.TeamSide(name, kind)
+	files, err := r.recordFiles(folder)
+	if err != nil {
+		return nil, err
+	}
+	var docs [][]byte
+	for _, file := range files {
+		doc, err := r.read(filepath.Join(folder, file+recordSuffix))
+		if errors.Is(err, team.ErrNoRecord) {
+			continue // dropped meanwhile
+		}
+		if err != nil {
+			r.warn(fmt.Errorf("list %s records of team %q: %w", kind, name, err))
+			continue
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+const recordSuffix = ".json"
+
+// recordFiles lists the files of a folder of records without their suffix, in
+// the order of the records' names.
+func (r *records) recordFiles(folder string) ([]string, error) {
+	entries, err := r.fsys.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if file, ok := strings.CutSuffix(e.Name(), recordSuffix); ok && isShared(e.Name()) {
+			files = append(files, file)
+		}
+	}
+	slices.SortStableFunc(files, func(a, b string) int { return strings.Compare(layout.NameOf(a), layout.NameOf(b)) })
+	return files, nil
+}
+
+func (r *records) Drop(ctx context.Context, team, kind, name string) error {
+	if err := r.drop(ctx, team, kind, name); err != nil {
+		return fmt.Errorf("drop %s record %q of team %q: %w", kind, name, team, err)
+	}
+	return nil
+}
+
+func (r *records) drop(ctx context.Context, team, kind, name string) error {
+	if err := checkRecord(team, kind, name); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	path := r.root.Record(team, kind, name)
+	exists, err := r.exists(path)
+	if err != nil || !exists {
+		return err
+	}
+	err = r.locked(ctx, team, kind, func(*dirlock.Lock) error { return r.removeOwn(path) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it went with its team just now
+	}
+	return err
+}
+
+func checkRecord(team, kind, name string) error {
+	if name == "" {
+		return errNoRecordName
+	}
+	return checkKind(team, kind)
+}
+
+// checkKind refuses kinds that would lead somewhere else.
+func checkKind(team, kind string) error {
+	if team == "" {
+		return errNoName
+	}
+	if layout.FileName(kind) != kind || kind == "" {
+		return fmt.Errorf("%q is no kind of record", kind)
+	}
+	return nil
+}

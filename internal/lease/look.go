@@ -1,0 +1,37 @@
+package lease
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+)
+
+// Look says who has the lease at path, without taking it; ok is false when
+// nobody has. It leaves the file as it is, and makes none. To tell a holder from
+// one that died it tries the lock for an instant, so [Acquire] may find a free
+// lease held at that very moment. Where the file system knows no locks, whoever
+// was killed seems to have its lease for good.
+func Look(fsys fsx.FS, path string) (h Holder, ok bool, err error) {
+	file, err := fsys.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return Holder{}, false, err // given back, or not signed yet
+	}
+	free, err := file.TryLock()
+	switch {
+	case err != nil && !errors.Is(err, errors.ErrUnsupported):
+		return Holder{}, false, err
+	case free:
+		return Holder{}, false, file.Unlock()
+	}
+	return read(file), true, nil
+}

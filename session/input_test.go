@@ -1,0 +1,149 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// inMode is input that brings a permission mode.
+func inMode(mode permission.Mode) Input {
+	in := Text(LeadMail, "go on in another mode")
+	in.Mode = mode
+	return in
+}
+
+func TestInputBringsItsModeWhenItStartsATurn(t *testing.T) {
+	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
+	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { c.Policy = permission.Policy{Mode: permission.Plan} }, write)
+	_ = s.Send(t.Context(), inMode(permission.Bypass))
+	if end := until[event.TurnEnded](t, s, nil); end.Outcome.Text != "wrote" {
+		t.Errorf("outcome = %+v", end.Outcome)
+	}
+	if mode := s.State().Mode; mode != permission.Bypass {
+		t.Errorf("mode = %s", mode)
+	}
+}
+
+func TestInputThatCannotBeKeptBringsNoMode(t *testing.T) {
+	log := &memLog{fail: func() error { return errDisk }}
+	s := open(t, log, echoModel(), func(c *Config) { c.Policy = permission.Policy{Mode: permission.Plan} })
+	in := inMode(permission.Bypass)
+	told := make(chan error, 1)
+	in.Kept = func(_ context.Context, err error) { told <- err }
+	_ = s.Send(t.Context(), in)
+	if err := <-told; !errors.Is(err, errDisk) {
+		t.Fatalf("told %v", err)
+	}
+	if mode := s.State().Mode; mode != permission.Plan {
+		t.Errorf("mode = %s", mode)
+	}
+}
+
+// callEachRound calls a tool in each of the first rounds and then says what it
+// was told last.
+func callEachRound(names ...string) scriptModel {
+	return func(_ context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		if round := len(req.Messages) / 2; round < len(names) {
+			yield(reply(use(names[round], `{}`)), nil)
+			return
+		}
+		yield(reply(transcript.TextBlock(req.Messages[len(req.Messages)-1].Content[0].ResultText())), nil)
+	}
+}
+
+// stop is a tool that lets the test do something in the middle of a turn.
+func stop(do func()) funcTool {
+	return funcTool{name: "Stop", run: func(context.Context, tool.Call) tool.Result { do(); return tool.Text("stopped") }}
+}
+
+func TestInputTakenInBetweenRoundsBringsItsMode(t *testing.T) {
+	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
+	var s *Session
+	pause := stop(func() { _ = s.Send(t.Context(), inMode(permission.Bypass)) })
+	s = open(t, &memLog{}, callEachRound("Write", "Stop", "Write"), func(c *Config) { c.Policy = permission.Policy{Mode: permission.Plan} }, write, pause)
+	_ = s.Prompt(t.Context(), "go")
+	end := until[event.TurnEnded](t, s, nil)
+	if end.Outcome.Text != "wrote" || len(end.Outcome.Denied) != 1 {
+		t.Errorf("outcome = %+v", end.Outcome)
+	}
+}
+
+func TestLeavingDelegateModeGivesAllToolsBackInTheMiddleOfATurn(t *testing.T) {
+	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
+	var s *Session
+	pause := stop(func() { _ = s.SetMode(t.Context(), permission.Bypass) })
+	delegate := func(c *Config) {
+		c.Policy = permission.Policy{Mode: permission.Delegate, DelegateTools: []string{"Stop"}}
+	}
+	s = open(t, &memLog{}, callEachRound("Write", "Stop", "Write"), delegate, write, pause)
+	_ = s.Prompt(t.Context(), "go")
+	end := until[event.TurnEnded](t, s, nil)
+	if end.Outcome.Text != "wrote" || len(end.Outcome.Denied) != 1 || end.Outcome.Denied[0].Tool != "Write" {
+		t.Errorf("outcome = %+v", end.Outcome)
+	}
+}
+
+func TestAToolThatWaitsReturnsWhenInputArrives(t *testing.T) {
+	waiting := make(chan struct{}, 2)
+	waits := funcTool{name: "Wait", run: func(ctx context.Context, _ tool.Call) tool.Result {
+		waiting <- struct{}{}
+		select {
+		case <-tool.Arrived(ctx):
+			return tool.Text("something arrived")
+		case <-ctx.Done():
+			return tool.Error("interrupted")
+		}
+	}}
+	// The model waits again each time, so a second wait must not end with the
+	// mail that was taken in after the first.
+	var model scriptModel = func(_ context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		last := req.Messages[len(req.Messages)-1].Content
+		if text := last[len(last)-1].Text; text == "the second mail" {
+			yield(reply(transcript.TextBlock("saw "+text)), nil)
+			return
+		}
+		yield(reply(use("Wait", `{}`)), nil)
+	}
+	s := open(t, &memLog{}, model, nil, waits)
+	_ = s.Prompt(t.Context(), "go")
+	for _, text := range []string{"the first mail", "the second mail"} {
+		<-waiting
+		if err := s.Send(t.Context(), Text(PeerMail, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := until[event.TurnEnded](t, s, nil)
+	if end.Outcome.Text != "saw the second mail" || end.Outcome.Rounds != 3 {
+		t.Errorf("outcome = %+v", end.Outcome)
+	}
+}
+
+func TestThePrefaceGoesBeforeTheFirstInput(t *testing.T) {
+	log := &memLog{}
+	s := open(t, log, echoModel(), func(c *Config) { c.Preface = func(context.Context) string { return "how things stand" } })
+	for _, text := range []string{"first", "second"} {
+		if err := s.Prompt(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		until[event.TurnEnded](t, s, nil)
+	}
+	if err := s.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	var users []string
+	for _, e := range log.entries {
+		if e.Kind == transcript.KindUser {
+			users = append(users, transcript.JoinText(e.Message.Content))
+		}
+	}
+	if got := users[:2]; got[0] != "how things stand" || got[1] != "first" || len(users) != 3 {
+		t.Errorf("the transcript has %q", users)
+	}
+}

@@ -1,0 +1,105 @@
+package team_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+func metadata(t *testing.T, text string) jsonx.Object {
+	t.Helper()
+	var o jsonx.Object
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Who works on a task does not weaken its proof.
+func TestWhoMayChangeAChecksTask(t *testing.T) {
+	p := newParley(t, team.Policy{}, "w1")
+	helper := mate("w1")
+	helper.Depth = 1
+	leadHelper := leader
+	leadHelper.Depth = 1
+	deleted := status(task.Deleted)
+	change := func(text string) task.Change { return task.Change{Metadata: metadata(t, text)} }
+	for _, tt := range []struct {
+		name   string
+		by     tool.Caller
+		has    string
+		change task.Change
+		ok     bool
+	}{
+		{"another check", mate("w1"), `{"check":"go test"}`, change(`{"check":"true"}`), false},
+		{"no check", mate("w1"), `{"check":"go test"}`, change(`{"check":null}`), false},
+		{"no task", mate("w1"), `{"check":"go test"}`, deleted, false},
+		{"by a sub-agent", helper, `{"check":"go test"}`, change(`{"check":null}`), false},
+		{"by the lead's sub-agent", leadHelper, `{"check":"go test"}`, change(`{"check":null}`), false},
+		{"evidence of its own", mate("w1"), `{"check":"go test"}`, change(`{"checked":{"command":"go test","passed":true}}`), false},
+		{"evidence by the lead", leader, `{"check":"go test"}`, change(`{"checked":{"command":"go test","passed":true}}`), false},
+		{"something else", mate("w1"), `{"check":"go test"}`, change(`{"note":"x"}`), true},
+		{"completed", mate("w1"), `{"check":"go test"}`, task.Change{Subject: new("done")}, true},
+		{"a first check", mate("w1"), `{}`, change(`{"check":"go vet"}`), true},
+		{"no task without a check", mate("w1"), `{}`, deleted, true},
+		{"another check by the lead", leader, `{"check":"go test"}`, change(`{"check":"go vet"}`), true},
+		{"no task by the lead", leader, `{"check":"go test"}`, deleted, true},
+	} {
+		created, err := p.lists.Create(t.Context(), "alpha", task.Task{Subject: "x", Status: task.Pending, Metadata: metadata(t, tt.has)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.UpdateTask(t.Context(), tt.by, created.ID, tt.change)
+		if tt.ok != (err == nil) || !tt.ok && !errors.Is(err, team.ErrCheck) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		after, err := p.Task(t.Context(), leader, created.ID)
+		if !tt.ok && (err != nil || after.Check() != "go test") {
+			t.Errorf("%s: check %q, %v", tt.name, after.Check(), err)
+		}
+	}
+}
+
+func TestTaskThatBringsItsEvidence(t *testing.T) {
+	p := newParley(t, team.Policy{})
+	_, err := p.CreateTask(t.Context(), leader, task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test","checked":{"command":"go test","passed":true}}`)})
+	if !errors.Is(err, team.ErrCheck) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A session without a team is nobody's teammate.
+func TestSoloSessionChangesItsChecks(t *testing.T) {
+	p := newParley(t, team.Policy{})
+	solo := tool.Caller{SessionID: "solo"}
+	if _, err := p.CreateTask(t.Context(), solo, task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.UpdateTask(t.Context(), solo, "1", task.Change{Metadata: metadata(t, `{"check":null}`)})
+	if err != nil || out.After.Check() != "" {
+		t.Errorf("check %q, %v", out.After.Check(), err)
+	}
+}
+
+func TestKeepEvidence(t *testing.T) {
+	p := newParley(t, team.Policy{}, "w1")
+	if _, err := p.lists.Create(t.Context(), "alpha", task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := p.KeepEvidence(t.Context(), mate("w1"), "1", task.Evidence{Command: "go test", Passed: true, By: "w1"})
+	if e, ok := kept.Checked(); err != nil || !ok || !e.Passed || e.By != "w1" {
+		t.Errorf("evidence %+v, %v, %v", e, ok, err)
+	}
+	if told := of[event.TaskChanged](p.events); len(told) != 1 || told[0].List != "alpha" {
+		t.Errorf("told %+v", told)
+	}
+	if _, err := p.KeepEvidence(t.Context(), mate("w1"), "9", task.Evidence{}); !errors.Is(err, task.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// digested is what an inbox took in as mail, in its order. For a lead, several
+// notes that agents are idle become one. An agent's note is part of it only when
+// nothing of the agent follows it: the digest stands where the last note stood,
+// so nobody is reported idle after something that it did later, or before
+// something that it said earlier.
+func digested(seat *Seat, arrivals []arrival) []Mail {
+	mails := make([]Mail, len(arrivals))
+	for i, a := range arrivals {
+		mails[i] = a.mail
+	}
+	if !seat.Lead {
+		return mails
+	}
+	var notes []int
+	for i, a := range arrivals {
+		if _, ok := a.control.(IdleNotification); ok && !saysMore(arrivals[i+1:], a.mail.From) {
+			notes = append(notes, i)
+		}
+	}
+	if len(notes) < 2 {
+		return mails
+	}
+	last := notes[len(notes)-1]
+	mails[last] = idleDigest(arrivals, notes)
+	for _, i := range slices.Backward(notes[:len(notes)-1]) {
+		mails = slices.Delete(mails, i, i+1)
+	}
+	return mails
+}
+
+// saysMore reports whether an agent has written something else than notes that it
+// is idle.
+func saysMore(arrivals []arrival, agent string) bool {
+	return slices.ContainsFunc(arrivals, func(a arrival) bool {
+		_, idle := a.control.(IdleNotification)
+		return !idle && a.mail.From == agent
+	})
+}
+
+// idleDigest is several notes in one, with the receipts of all.
+func idleDigest(arrivals []arrival, notes []int) Mail {
+	var ids []mailbox.ID
+	var lines, names []string
+	for _, i := range notes {
+		note, _ := arrivals[i].control.(IdleNotification)
+		from := arrivals[i].mail.From
+		lines = append(lines, "- "+idleLine(from, note))
+		ids = append(ids, arrivals[i].mail.IDs...)
+		if !slices.Contains(names, from) {
+			names = append(names, from)
+		}
+	}
+	who := "1 teammate is idle:"
+	if len(names) > 1 {
+		who = fmt.Sprintf("%d teammates are idle:", len(names))
+	}
+	return Mail{
+		Kind: KindSystem, From: systemName, Preview: oneLine("idle: " + strings.Join(names, ", ")), IDs: ids,
+		Text: Wrap(mailbox.Message{From: systemName, Text: who + "\n" + strings.Join(lines, "\n")}),
+	}
+}
+
+// idleLine is a note in one line.
+func idleLine(from string, note IdleNotification) string {
+	parts := []string{from + " (" + string(note.IdleReason) + ")"}
+	if note.CompletedTaskID != "" {
+		parts = append(parts, "task #"+note.CompletedTaskID+" "+note.CompletedStatus)
+	}
+	if note.Summary != "" {
+		parts = append(parts, note.Summary)
+	}
+	if note.FailureReason != "" {
+		parts = append(parts, "because "+note.FailureReason)
+	}
+	return oneLine(strings.Join(parts, "; "))
+}

@@ -1,0 +1,109 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// Join takes the place of a teammate that has this process to itself, in the
+// team and under the name that the caller has. Its lead may be another program,
+// and may write it down only after it was started: Join blocks until the teammate
+// is on the roster, at most until ctx ends. What it takes to bring the teammate
+// back is kept. From then on [Teams.Seat], [Teams.Inbox] and the rest work for
+// the caller; [Teams.Close] gives the place up. Errors: [*PresentError] when
+// another process is this teammate already.
+func (t *Teams) Join(ctx context.Context, by tool.Caller) (*Seat, error) {
+	who := mailbox.Address{Team: by.Team, Agent: by.AgentName}
+	config, member, err := t.awaitMember(ctx, who)
+	if err != nil {
+		return nil, fmt.Errorf("join as %s: %w", who, err)
+	}
+	leave, err := t.presence.Enter(ctx, who)
+	if err != nil {
+		return nil, fmt.Errorf("join as %s: %w", who, err)
+	}
+	seat := newSeat(t, by.Team, by.AgentName, by.SessionID)
+	seat.Color, seat.paneID, seat.backend, seat.release, seat.own = member.Color, member.PaneID, member.BackendType, leave, true
+	if err := seat.rememberSelf(ctx, by); err != nil {
+		return nil, errors.Join(fmt.Errorf("join as %s: %w", who, err), leave())
+	}
+	t.mu.Lock()
+	crew, ok := t.crews[by.Team]
+	if !ok {
+		crew = newCrew()
+		crew.leadSession = config.LeadSessionID
+		t.crews[by.Team] = crew
+	}
+	crew.mates[by.AgentName] = seat
+	t.mu.Unlock()
+	t.publish(seat.agent(), event.TeamChanged{Team: by.Team, Members: rosterOf(config)})
+	return seat, nil
+}
+
+// joinPoll is how often a teammate looks whether its lead has written it down.
+const joinPoll = 50 * time.Millisecond
+
+// awaitMember waits until an agent is on its team's roster. That there is no
+// roster, or one that cannot be read, may be only for this moment.
+func (t *Teams) awaitMember(ctx context.Context, who mailbox.Address) (Config, Member, error) {
+	tick := time.NewTicker(joinPoll)
+	defer tick.Stop()
+	for {
+		config, err := t.store.Load(ctx, who.Team)
+		if err == nil {
+			if m := config.Find(who.Agent); m != nil && m.AgentID != config.LeadAgentID {
+				return config, *m, nil
+			}
+			err = &UnknownMemberError{Name: who.Agent, Team: who.Team}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return Config{}, Member{}, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		}
+	}
+}
+
+// Remember keeps what it takes to bring the teammate back, in place of what was
+// kept before.
+func (s *Seat) Remember(ctx context.Context, r AgentRecord) error {
+	r.Name = s.Name
+	if r.Since.IsZero() {
+		r.Since = time.Now().UTC()
+	}
+	return s.teams.records.Put(ctx, s.Team, RecordAgent, s.Name, jsonx.MustMarshal(r))
+}
+
+// rememberSelf adds to what was kept of a teammate what its own process knows:
+// that it is ours, and where its conversation lies.
+func (s *Seat) rememberSelf(ctx context.Context, by tool.Caller) error {
+	r, _, err := s.teams.record(ctx, s.Address())
+	if err != nil {
+		return err
+	}
+	r.AgentID, r.SessionID, r.Project, r.Backend, r.Signs = by.AgentID, by.SessionID, by.Cwd, s.backend, true
+	return s.Remember(ctx, r)
+}
+
+// record is what was kept of a teammate; ok is false when nothing was.
+func (t *Teams) record(ctx context.Context, who mailbox.Address) (r AgentRecord, ok bool, err error) {
+	doc, err := t.records.Get(ctx, who.Team, RecordAgent, who.Agent)
+	if errors.Is(err, ErrNoRecord) {
+		return AgentRecord{}, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(doc, &r)
+	}
+	if err != nil {
+		return AgentRecord{}, false, fmt.Errorf("read what is kept of %s: %w", who, err)
+	}
+	return r, true, nil
+}

@@ -1,0 +1,244 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/pane"
+)
+
+// PanesConfig says how teammates in panes are started and looked after.
+type PanesConfig struct {
+	Terminal pane.Terminal // where panes are opened
+	// Known is the terminal of a kind, for panes that an earlier lead has opened
+	// elsewhere ([pane.Detector.Known]).
+	Known func(kind string) (pane.Terminal, error)
+	// Dir is a folder of this process alone, made when it is missing. For a moment
+	// there is the environment of a teammate in it, keys included. Close removes
+	// it.
+	Dir     string
+	Command []string // the program of a teammate; the flags of facts claude-code §4.3 follow
+	Env     []string // its environment, the lead's own, in the form of [os.Environ]
+	// Mode is the permission mode that the lead is in now; nil: "default".
+	Mode         func() string
+	AllowedTools []string // permission rules for every teammate
+	// Resume makes the conversation of a teammate that comes back one that its
+	// program can open with --resume, and returns its session id. nil: it is one
+	// already.
+	Resume func(ctx context.Context, r AgentRecord) (session string, err error)
+
+	Rosters  Store
+	Mail     mailbox.Store
+	Records  Records
+	Presence Presence
+	// Gone is told when a teammate has ended without leaving ([Teams.Gone]); after
+	// an error it is told again.
+	Gone func(ctx context.Context, who mailbox.Address, why string) error
+	// Tell tells the person something, like the command that shows the panes. It
+	// must not block. nil: nobody listens.
+	Tell func(text string)
+
+	CheckIn time.Duration // within which a teammate must have checked in; 0: 30 s
+	Poll    time.Duration // between two looks while somebody waits for a teammate; 0: 100 ms
+	Look    time.Duration // between two looks at those that run; 0: 1 s
+	Leave   time.Duration // that a teammate which agreed to shut down has to end; 0: 5 s
+	HangUp  time.Duration // that a process has to end when its pane was closed; 0: 1 s
+}
+
+func (c PanesConfig) withDefaults() PanesConfig {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.CheckIn, 30 * time.Second}, {&c.Poll, 100 * time.Millisecond}, {&c.Look, time.Second},
+		{&c.Leave, 5 * time.Second}, {&c.HangUp, time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.Mode == nil {
+		c.Mode = func() string { return modeDefault }
+	}
+	if c.Tell == nil {
+		c.Tell = func(string) {}
+	}
+	return c
+}
+
+// Panes runs teammates as programs in panes of a terminal ([Backend]). A pane is
+// recorded before anything else, and only recorded panes are closed. While any
+// teammate runs, a goroutine of it looks after them; Close ends it. Its methods
+// may be called from any goroutine.
+type Panes struct {
+	cfg PanesConfig
+
+	mu       sync.Mutex // guards what follows; never held across I/O
+	mates    map[mailbox.Address]*paneMate
+	ended    map[mailbox.Address]pane.Place // still open, for the person to read why
+	told     bool                           // how to look at the panes
+	closed   bool
+	watching bool
+	cancel   context.CancelFunc // of the watch
+	watch    sync.WaitGroup
+}
+
+// paneMate is a teammate that runs in a pane. Once it is under watch only ours may
+// change, by the watch and under the mutex of the Panes.
+type paneMate struct {
+	who   mailbox.Address
+	place pane.Place // the zero Place when another opened it
+	files startFiles // the zero value when an earlier process started it
+	ours  bool       // it has held its place: when that is free, it has ended
+}
+
+// NewPanes makes the backend, with nothing running yet.
+func NewPanes(c PanesConfig) *Panes {
+	return &Panes{
+		cfg: c.withDefaults(), mates: make(map[mailbox.Address]*paneMate), ended: make(map[mailbox.Address]pane.Place),
+	}
+}
+
+// Kind implements [Backend].
+func (b *Panes) Kind(context.Context) (string, error) { return b.kind(), nil }
+
+func (b *Panes) kind() string { return b.cfg.Terminal.Kind() }
+
+// ErrPanesClosed says that a lead is ending and starts nobody any more.
+var ErrPanesClosed = errors.New("the lead is ending")
+
+// Close ends the watch over the teammates and waits for it. They go on running,
+// to be taken over by a resumed lead; panes that only show why a teammate has
+// ended are closed. A second call does nothing.
+func (b *Panes) Close(ctx context.Context) error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	b.closed = true
+	if b.cancel != nil {
+		b.cancel()
+	}
+	ended := b.ended
+	b.mu.Unlock()
+	b.watch.Wait()
+	var errs []error
+	for who, place := range ended {
+		errs = append(errs, b.closePane(ctx, who, place))
+	}
+	return errors.Join(append(errs, os.RemoveAll(b.cfg.Dir))...)
+}
+
+// add puts a teammate under watch. ctx is only for what it carries.
+func (b *Panes) add(ctx context.Context, m *paneMate) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrPanesClosed
+	}
+	b.mates[m.who] = m
+	delete(b.ended, m.who)
+	if !b.watching {
+		b.watching = true
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		b.cancel = cancel
+		b.watch.Go(func() {
+			defer cancel()
+			b.lookAfter(ctx)
+		})
+	}
+	return nil
+}
+
+// remove takes a teammate from under watch and returns what is known of it, for
+// the caller alone.
+func (b *Panes) remove(who mailbox.Address) *paneMate {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := paneMate{who: who}
+	if m, ok := b.mates[who]; ok {
+		known = *m
+		delete(b.mates, who)
+	}
+	return &known
+}
+
+// record keeps that a pane is ours.
+func (b *Panes) record(ctx context.Context, who mailbox.Address, p pane.Place) error {
+	return b.cfg.Records.Put(ctx, who.Team, RecordPane, who.Agent, jsonx.MustMarshal(PaneRecord{
+		Agent: who.Agent, Terminal: p.Terminal, Socket: p.Socket, Pane: p.Pane, Mark: p.Mark, Window: p.Window,
+		Opened: time.Now().UTC(),
+	}))
+}
+
+// recorded is the pane that was opened for an agent, by this lead or an earlier
+// one; ok is false when none is on record.
+func (b *Panes) recorded(ctx context.Context, who mailbox.Address) (p pane.Place, ok bool, err error) {
+	var r PaneRecord
+	ok, err = b.kept(ctx, RecordPane, who, &r)
+	if err != nil {
+		return pane.Place{}, false, fmt.Errorf("find the pane of %s: %w", who, err)
+	}
+	return pane.Place{Terminal: r.Terminal, Socket: r.Socket, Pane: r.Pane, Mark: r.Mark, Window: r.Window}, ok, nil
+}
+
+// kept reads a record of an agent; ok is false when there is none.
+func (b *Panes) kept(ctx context.Context, kind string, who mailbox.Address, into any) (ok bool, err error) {
+	doc, err := b.cfg.Records.Get(ctx, who.Team, kind, who.Agent)
+	if errors.Is(err, ErrNoRecord) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(doc, into)
+	}
+	return err == nil, err
+}
+
+// terminal is the terminal that a place is on.
+func (b *Panes) terminal(p pane.Place) (pane.Terminal, error) {
+	if p.Terminal == b.cfg.Terminal.Kind() {
+		return b.cfg.Terminal, nil
+	}
+	if b.cfg.Known == nil {
+		return nil, fmt.Errorf("look at pane %s: it is on another terminal, %s", p.Pane, p.Terminal)
+	}
+	return b.cfg.Known(p.Terminal)
+}
+
+// closePane closes a recorded pane and forgets it.
+func (b *Panes) closePane(ctx context.Context, who mailbox.Address, p pane.Place) error {
+	terminal, err := b.terminal(p)
+	if err == nil {
+		err = terminal.Close(ctx, p)
+	}
+	if err == nil {
+		err = b.cfg.Records.Drop(ctx, who.Team, RecordPane, who.Agent)
+	}
+	if err == nil {
+		b.mu.Lock()
+		delete(b.ended, who)
+		b.mu.Unlock()
+	}
+	return err
+}
+
+// isOpen reports whether a pane is there.
+func (b *Panes) isOpen(ctx context.Context, p pane.Place) (bool, error) {
+	if p == (pane.Place{}) {
+		return false, nil
+	}
+	terminal, err := b.terminal(p)
+	if err != nil {
+		return false, err
+	}
+	alive, err := terminal.Alive(ctx, []pane.Place{p})
+	return alive[p], err
+}

@@ -1,0 +1,170 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/pane"
+)
+
+// Start implements [Backend]: it opens a pane, writes down everything that the
+// program needs, lets the program begin, and waits until it has checked in. When
+// it does not, what its pane shows is part of the error, and the pane is closed.
+func (b *Panes) Start(ctx context.Context, s Spawn) (Started, error) {
+	who := s.Seat.Address()
+	m, err := b.start(ctx, s, who)
+	if err != nil {
+		return Started{}, fmt.Errorf("start teammate %s: %w", who, err)
+	}
+	b.tellOnce()
+	return Started{PaneID: m.place.Pane}, nil
+}
+
+func (b *Panes) start(ctx context.Context, s Spawn, who mailbox.Address) (*paneMate, error) {
+	m, err := b.open(ctx, s, who)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.begin(ctx, s, m); err != nil {
+		return nil, errors.Join(err, b.undo(ctx, m))
+	}
+	return m, nil
+}
+
+// open opens a pane for a teammate, whose program does not start yet.
+func (b *Panes) open(ctx context.Context, s Spawn, who mailbox.Address) (*paneMate, error) {
+	if err := b.sweep(ctx, who); err != nil {
+		return nil, err
+	}
+	session, err := b.session(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	files, err := b.write(who.Agent, s.Member.Cwd, slices.Concat(b.cfg.Command, b.flags(s, session)))
+	if err != nil {
+		return nil, fmt.Errorf("write its start script: %w", err)
+	}
+	place, err := b.cfg.Terminal.Open(ctx, pane.Spec{
+		Title: s.Member.Name, Color: s.Member.Color, Script: files.script, Window: s.Window,
+	})
+	if err != nil {
+		files.remove()
+		return nil, err
+	}
+	return &paneMate{who: who, place: place, files: files}, nil
+}
+
+// begin records the pane before anything else, lets the program start and waits
+// until it has checked in.
+func (b *Panes) begin(ctx context.Context, s Spawn, m *paneMate) error {
+	// However ctx ends: what is open must be on record.
+	if err := b.record(context.WithoutCancel(ctx), m.who, m.place); err != nil {
+		return err
+	}
+	prompt, err := b.prepare(ctx, s, m)
+	if err != nil {
+		return err
+	}
+	if err := m.files.open(); err != nil {
+		return fmt.Errorf("let its program start: %w", err)
+	}
+	if err := b.awaitCheckIn(ctx, m, prompt); err != nil {
+		return err
+	}
+	return b.add(ctx, m)
+}
+
+// sweep closes the pane of a former teammate of this name, if it still shows why
+// that one has ended.
+func (b *Panes) sweep(ctx context.Context, who mailbox.Address) error {
+	place, ok, err := b.recorded(ctx, who)
+	if err != nil || !ok {
+		return err
+	}
+	return b.closePane(ctx, who, place)
+}
+
+// session is the conversation that a teammate which comes back goes on with; ""
+// is a new one.
+func (b *Panes) session(ctx context.Context, s Spawn) (string, error) {
+	switch {
+	case s.Record == nil:
+		return "", nil
+	case b.cfg.Resume != nil:
+		return b.cfg.Resume(ctx, *s.Record)
+	}
+	return s.Record.SessionID, nil
+}
+
+// prepare writes down what the program will look for: its pane on the roster, and
+// its first message, which comes without a summary (facts: claude-code §5.2).
+// What brings it back is kept already, and its conversation is its own to add.
+func (b *Panes) prepare(ctx context.Context, s Spawn, m *paneMate) (mailbox.Message, error) {
+	if err := b.enroll(ctx, m); err != nil {
+		return mailbox.Message{}, err
+	}
+	text := s.Member.Prompt
+	if s.Record != nil {
+		text = unremind(s.Input) // it has had its prompt
+	}
+	if text == "" {
+		return mailbox.Message{}, nil
+	}
+	prompt := mailbox.Message{From: LeadName, Text: text, Timestamp: stamp(time.Now())}
+	prompt = s.Seat.unique(m.who, prompt)
+	lead := event.Agent{Session: s.LeadSession, Name: LeadName}
+	return prompt, s.Seat.teams.post(ctx, lead, m.who, prompt, sealedText)
+}
+
+// unremind takes a note out of the tag that marks the runtime's word: as mail it
+// is the lead's.
+func unremind(note string) string {
+	const before, after = "<system-reminder>\n", "\n</system-reminder>"
+	if strings.HasPrefix(note, before) && strings.HasSuffix(note, after) {
+		return note[len(before) : len(note)-len(after)]
+	}
+	return note
+}
+
+// enroll writes the pane of a teammate into the roster: its program reads it
+// there.
+func (b *Panes) enroll(ctx context.Context, m *paneMate) error {
+	_, err := b.cfg.Rosters.Update(ctx, m.who.Team, func(c *Config) error {
+		member := c.Find(m.who.Agent)
+		if member == nil {
+			return &UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
+		}
+		member.PaneID, member.BackendType = m.place.Pane, b.kind()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write its pane into the roster: %w", err)
+	}
+	return nil
+}
+
+// undo closes the pane of a teammate that did not start.
+func (b *Panes) undo(ctx context.Context, m *paneMate) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	err := b.end(ctx, m)
+	m.files.remove()
+	return err
+}
+
+// tellOnce tells the person how to look at panes that are not in front of them.
+func (b *Panes) tellOnce() {
+	b.mu.Lock()
+	first := !b.told
+	b.told = true
+	b.mu.Unlock()
+	if attach := b.cfg.Terminal.Attach(); first && attach != "" {
+		b.cfg.Tell("Teammates run in " + b.kind() + ". To look at them: " + attach)
+	}
+}

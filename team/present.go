@@ -1,0 +1,126 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// LeadPresent reports whether a process leads the team. known is false when the
+// lead is another program, which takes no place: only a roster that is gone
+// tells then, and that is known.
+func (t *Teams) LeadPresent(ctx context.Context, team string) (present, known bool, err error) {
+	if _, err := t.store.Load(ctx, team); errors.Is(err, ErrNotFound) {
+		return false, true, nil
+	}
+	return t.Present(ctx, mailbox.Address{Team: team, Agent: LeadName})
+}
+
+// Present reports whether a process reads an agent's mail: the agent's own, or
+// for one that runs inside its lead's process that. known is false when it is
+// another program's, which takes no place. It says nothing about who is on the
+// roster: a teammate that is not on it is known not to be present.
+func (t *Teams) Present(ctx context.Context, who mailbox.Address) (present, known bool, err error) {
+	config, err := t.store.Load(ctx, who.Team)
+	if err != nil {
+		return false, false, err
+	}
+	at := who
+	if who.Agent != LeadName {
+		m := config.Find(who.Agent)
+		if m == nil {
+			return false, true, nil
+		}
+		if !m.apart() {
+			at.Agent = LeadName
+		}
+	}
+	ours, err := t.isOurs(ctx, at)
+	if err != nil {
+		return false, false, err
+	}
+	_, present, err = t.presence.Find(ctx, at)
+	return present, present || ours, err
+}
+
+// isOurs reports whether an agent is run by our own runtime: it takes a place,
+// and what it posts carries a seal.
+func (t *Teams) isOurs(ctx context.Context, who mailbox.Address) (bool, error) {
+	if who.Agent == LeadName {
+		return t.isFounded(ctx, who.Team)
+	}
+	record, _, err := t.record(ctx, who)
+	return record.Signs, err
+}
+
+// apart reports whether a teammate has a process of its own.
+func (m *Member) apart() bool { return m.BackendType != "" && m.BackendType != InProcess }
+
+// runs reports whether a teammate on the roster of a team that this process leads
+// runs, as far as can be known: another program's in a pane is believed to.
+func (t *Teams) runs(ctx context.Context, team string, m Member) (bool, error) {
+	if !m.apart() {
+		return t.runsHere(team, m.Name), nil
+	}
+	who := mailbox.Address{Team: team, Agent: m.Name}
+	_, present, err := t.presence.Find(ctx, who)
+	if present || err != nil {
+		return present, err
+	}
+	ours, err := t.isOurs(ctx, who)
+	return !ours, err
+}
+
+// runsHere reports whether a teammate was started by this process and has not
+// departed.
+func (t *Teams) runsHere(team, name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	crew, ok := t.crews[team]
+	return ok && crew.mates[name] != nil
+}
+
+// aliveIn lists the teammates on a roster that run, as far as can be known. A team
+// that is gone has none.
+func (t *Teams) aliveIn(ctx context.Context, team string) ([]Member, error) {
+	config, err := t.store.Load(ctx, team)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var alive []Member
+	for _, m := range config.Teammates() {
+		runs, err := t.runs(ctx, team, m)
+		if err != nil {
+			return nil, err
+		}
+		if runs {
+			alive = append(alive, m)
+		}
+	}
+	return alive, nil
+}
+
+// SetActive writes into the roster whether the agent is at work, which is how
+// programs in other processes see it. It does nothing for an agent that runs in
+// its lead's process, nor for a lead: their entries have no such field.
+func (s *Seat) SetActive(ctx context.Context, active bool) error {
+	config, err := s.config(ctx)
+	if err != nil {
+		return fmt.Errorf("say whether %s is at work: %w", s.Address(), err)
+	}
+	if m := config.Find(s.Name); s.Lead || m == nil || !m.apart() || m.IsActive != nil && *m.IsActive == active {
+		return nil
+	}
+	_, err = s.teams.store.Update(ctx, s.Team, func(c *Config) error {
+		if m := c.Find(s.Name); m != nil {
+			m.IsActive = &active
+		}
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,110 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// typeMailReturned is ours alone.
+const typeMailReturned = "mail_returned"
+
+// MailReturned tells a sender, and the lead, that a message was never shown: its
+// recipient has left the team.
+type MailReturned struct {
+	Type      string `json:"type"`
+	From      string `json:"from"` // who wrote it
+	To        string `json:"to"`
+	Summary   string `json:"summary,omitempty"`
+	Text      string `json:"text"`
+	Timestamp string `json:"timestamp"` // of the message
+}
+
+func (MailReturned) kind() string { return typeMailReturned }
+
+// of reports whether this is the return of a message that was sent to an agent.
+func (r MailReturned) of(to string, m mailbox.Message) bool {
+	return r.To == to && r.From == m.From && r.Timestamp == m.Timestamp && r.Text == m.Text
+}
+
+// returnMail gives what an agent that has left can no longer read back to its
+// senders, and to the lead, and marks it read. What the runtime told the agent is
+// nobody's any more. It may be repeated: what was returned before a crash is not
+// returned again.
+func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) error {
+	unread, err := t.mail.Unread(ctx, who)
+	if err != nil || len(unread) == 0 {
+		return err
+	}
+	ids := make([]mailbox.ID, len(unread))
+	for i, m := range unread {
+		ids[i] = m.ID
+		w, err := t.judge(ctx, who, m)
+		if err != nil {
+			return err
+		}
+		if w.control != nil {
+			continue
+		}
+		to := []string{LeadName}
+		if w.believed && m.From != LeadName && c.Find(m.From) != nil {
+			to = append(to, m.From)
+		}
+		if err := t.returnTo(ctx, to, who, m); err != nil {
+			return err
+		}
+	}
+	return t.mail.MarkRead(ctx, who, ids)
+}
+
+// returnTo posts the return of a message. It has the message's own timestamp, so
+// that a second return of it is equal to the first.
+func (t *Teams) returnTo(ctx context.Context, names []string, who mailbox.Address, m mailbox.Message) error {
+	note := mailbox.Message{From: systemName, Timestamp: m.Timestamp, Text: encode(MailReturned{
+		Type: typeMailReturned, From: m.From, To: who.Agent, Summary: m.Summary, Text: m.Text, Timestamp: m.Timestamp,
+	})}
+	for _, name := range names {
+		at := mailbox.Address{Team: who.Team, Agent: name}
+		all, err := t.mail.All(ctx, at)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all, func(other mailbox.Message) bool { return firstID(other) == firstID(note) }) {
+			continue
+		}
+		if err := t.post(ctx, event.Agent{Name: systemName}, at, note, sealedProtocol); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm looks, after a message was posted, whether its recipient is still
+// there. A departure returns what it finds in the inbox after it has taken its
+// agent off the roster; so either it finds this message, or the message is taken
+// back here, and the error says that it was not sent.
+func (t *Teams) confirm(ctx context.Context, to mailbox.Address, m mailbox.Message) error {
+	config, err := t.store.Load(ctx, to.Team)
+	if errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if err != nil {
+		return nil //nolint:nilerr // it was posted; that nobody can say more now is no failure of that
+	}
+	_, gone := t.member(ctx, &config, to.Agent)
+	if gone == nil {
+		return nil
+	}
+	unread, err := t.mail.Unread(ctx, to)
+	if err != nil {
+		return err
+	}
+	id := firstID(m)
+	if !slices.ContainsFunc(unread, func(u mailbox.Message) bool { return u.ID == id }) {
+		return nil // shown in time, or returned
+	}
+	return errors.Join(gone, t.mail.MarkRead(ctx, to, []mailbox.ID{id}))
+}

@@ -1,0 +1,37 @@
+package team
+
+import (
+	"context"
+	"time"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// UserName is the sender of what a person writes to an agent. No agent may be
+// called so.
+const UserName = "user"
+
+// Say posts what a person writes to a member of a team; to may be a name or
+// name@team. It needs no place in the team, and works from any process. To its
+// recipient it is as urgent as the lead's mail. Errors: [ErrNotFound] for the
+// team, [*UnknownMemberError], [ErrProtocol].
+func (t *Teams) Say(ctx context.Context, team, to, text string) (Delivery, error) {
+	if _, protocol := Parse(text); protocol {
+		return Delivery{}, ErrProtocol
+	}
+	config, err := t.store.Load(ctx, team)
+	if err != nil {
+		return Delivery{}, err
+	}
+	member, err := t.member(ctx, &config, to)
+	if err != nil {
+		return Delivery{}, err
+	}
+	m := mailbox.Message{From: UserName, Text: text, Timestamp: stamp(time.Now())}
+	at := mailbox.Address{Team: config.Name, Agent: member.Name}
+	if err := t.post(ctx, event.Agent{Name: UserName}, at, m, sealedText); err != nil {
+		return Delivery{}, err
+	}
+	return Delivery{To: member.Name, Color: shownColor(member), ID: firstID(m)}, t.confirm(ctx, at, m)
+}

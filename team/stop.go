@@ -1,0 +1,190 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// typeStopRequest is ours alone.
+const typeStopRequest = "stop_request"
+
+// StopRequest tells the runtime that runs an agent to end it, whatever its model
+// does.
+type StopRequest struct {
+	Type      string `json:"type"`
+	RequestID string `json:"requestId"`
+	From      string `json:"from"`
+	Force     bool   `json:"force"`
+	Reason    string `json:"reason,omitempty"`
+	Timestamp string `json:"timestamp"`
+}
+
+func (StopRequest) kind() string { return typeStopRequest }
+
+// RequestStop asks, in a person's name, that a teammate ends, and returns the
+// request's id. It works from any process: the request goes to the inbox of the
+// agent, which whoever runs the agent reads. Without force it is a shutdown
+// request like the lead's, which the agent's model answers; with force the
+// runtime ends the agent's session ([Seat.Stopping]) and does not ask. When no
+// process reads that inbox ([Teams.Present]) nothing will happen: the caller can
+// take the teammate off the team itself, with [Teams.Remove]. Errors:
+// [ErrNotFound] for the team, [*UnknownMemberError], [*NameError] for the lead.
+func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, force bool) (id string, err error) {
+	config, err := t.store.Load(ctx, team)
+	if err != nil {
+		return "", err
+	}
+	member, err := t.member(ctx, &config, agent)
+	if err != nil {
+		return "", err
+	}
+	if member.AgentID == config.LeadAgentID {
+		return "", &NameError{agent, "is the lead, which ends with its session"}
+	}
+	at := time.Now()
+	id = requestID("shutdown", at, member.Name)
+	var c Control = ShutdownRequest{
+		Type: typeShutdownRequest, RequestID: id, From: UserName, Reason: reason, Timestamp: stamp(at),
+	}
+	if force {
+		c = StopRequest{
+			Type: typeStopRequest, RequestID: id, From: UserName, Force: true, Reason: reason, Timestamp: stamp(at),
+		}
+	}
+	m := mailbox.Message{From: UserName, Text: encode(c), Timestamp: stamp(at)}
+	to := mailbox.Address{Team: config.Name, Agent: member.Name}
+	return id, t.post(ctx, event.Agent{Name: UserName}, to, m, sealedProtocol)
+}
+
+// Stopping is closed when the agent is to be stopped at once, whatever its model
+// does: whoever runs it closes its session. After that a teammate that has its
+// process to itself calls [Seat.Depart]; for one that runs in its lead's process
+// the backend reports the end ([Teams.Gone]).
+func (s *Seat) Stopping() <-chan struct{} { return s.stopping }
+
+// stopNow closes Stopping.
+func (s *Seat) stopNow(c StopRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop.Type == "" {
+		s.stop = c
+		close(s.stopping)
+	}
+}
+
+// stopped is the request that closed Stopping, and why in words; ok is false
+// while it is open.
+func (s *Seat) stopped() (c StopRequest, why string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	why = "it was stopped by the " + UserName
+	if s.stop.Reason != "" {
+		why += ": " + s.stop.Reason
+	}
+	return s.stop, why, s.stop.Type != ""
+}
+
+// Depart leaves the team at once, for a teammate that has its process to itself
+// and whose session has been closed because of [Seat.Stopping]: the lead is told
+// as if the agent had agreed, and where no process leads, the agent is taken off
+// the team here. For any other it does nothing.
+func (s *Seat) Depart(ctx context.Context) error {
+	request, why, ok := s.stopped()
+	if !ok || !s.own || s.hasLeft() {
+		return nil
+	}
+	present, known, err := s.teams.LeadPresent(ctx, s.Team)
+	if err != nil {
+		return err
+	}
+	if known && !present {
+		return s.teams.Remove(ctx, s.Team, s.Name, why)
+	}
+	return s.approve(ctx, request.RequestID)
+}
+
+// TurnFailed approves the shutdown requests that the agent's model was to answer,
+// when the model cannot: its turn has failed. It reports whether the agent has
+// left by that. Call it when a turn ends in failure.
+func (s *Seat) TurnFailed(ctx context.Context) (left bool, err error) {
+	s.mu.Lock()
+	var open []string
+	for id := range s.shutdowns {
+		open = append(open, id)
+	}
+	s.mu.Unlock()
+	if len(open) == 0 || s.hasLeft() {
+		return s.hasLeft(), nil
+	}
+	slices.Sort(open)
+	if err := s.approve(ctx, open[0]); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// Remove takes a teammate off its team, as its lead would: its open tasks are
+// nobody's again, its unread mail goes back, and the lead is told, by mail when
+// another process leads. It stops nothing: the caller knows that nobody runs the
+// teammate ([Teams.Present]). It works from any process. Errors: [ErrNotFound]
+// for the team, [*UnknownMemberError].
+func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
+	config, err := t.store.Load(ctx, team)
+	if err != nil {
+		return err
+	}
+	member, err := t.member(ctx, &config, agent)
+	if err != nil {
+		return err
+	}
+	if member.AgentID == config.LeadAgentID {
+		return &NameError{agent, "is the lead, which ends with its session"}
+	}
+	who := mailbox.Address{Team: config.Name, Agent: member.Name}
+	if t.leadsHere(config.Name) {
+		return t.Gone(ctx, who, why)
+	}
+	t.mu.Lock()
+	if _, ok := t.crews[config.Name]; !ok {
+		crew := newCrew()
+		crew.leadSession = config.LeadSessionID
+		t.crews[config.Name] = crew
+		defer t.forget(config.Name)
+	}
+	t.mu.Unlock()
+	released, err := t.depart(ctx, who, func() error { return nil })
+	if err != nil {
+		return fmt.Errorf("take %s off its team: %w", who, err)
+	}
+	return t.tellLead(ctx, who, terminated(who.Agent+" has ended: "+why+".", released))
+}
+
+// tellLead posts to a lead in another process what became of a teammate.
+func (t *Teams) tellLead(ctx context.Context, who mailbox.Address, c Terminated) error {
+	to := mailbox.Address{Team: who.Team, Agent: LeadName}
+	m := mailbox.Message{From: systemName, Text: encode(c), Timestamp: stamp(time.Now())}
+	if err := t.post(ctx, event.Agent{Name: systemName}, to, m, sealedProtocol); err != nil {
+		return fmt.Errorf("tell the lead of %s: %w", who, err)
+	}
+	return nil
+}
+
+// leadsHere reports whether this process leads a team.
+func (t *Teams) leadsHere(team string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	crew, ok := t.crews[team]
+	return ok && crew.leave != nil
+}
+
+// forget drops what this process knew of a team for one call.
+func (t *Teams) forget(team string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.crews, team)
+}

@@ -1,0 +1,65 @@
+package team
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/cadre-dev/cadre/mailbox"
+)
+
+// watches is a watch over several inboxes at once. Its methods belong to one
+// goroutine.
+type watches struct {
+	mail   mailbox.Store
+	signal chan struct{} // capacity one: one of the inboxes may have changed
+
+	stops   map[mailbox.Address]func()
+	running sync.WaitGroup // what passes the signals on
+}
+
+func newWatches(mail mailbox.Store) *watches {
+	return &watches{mail: mail, signal: make(chan struct{}, 1), stops: make(map[mailbox.Address]func())}
+}
+
+// set says which inboxes to watch from now on.
+func (w *watches) set(at []mailbox.Address) {
+	for watched, stop := range w.stops {
+		if !slices.Contains(at, watched) {
+			stop()
+			delete(w.stops, watched)
+		}
+	}
+	for _, one := range at {
+		if w.stops[one] == nil {
+			w.stops[one] = w.watch(one)
+		}
+	}
+}
+
+func (w *watches) watch(at mailbox.Address) (stop func()) {
+	signal, unwatch := w.mail.Watch(at)
+	over := make(chan struct{})
+	w.running.Go(func() {
+		for {
+			select {
+			case <-signal:
+				select {
+				case w.signal <- struct{}{}:
+				default: // one is there that was not taken yet
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		unwatch()
+	}
+}
+
+// close ends all watches and waits until nothing of them runs.
+func (w *watches) close() {
+	w.set(nil)
+	w.running.Wait()
+}

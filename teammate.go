@@ -1,0 +1,188 @@
+package cadre
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// Teammate says whose place a main session takes in a team that another process
+// leads (facts: claude-code §4.3).
+type Teammate struct {
+	AgentID     string // name@team; may be ""
+	Name, Team  string
+	Color       string
+	LeadSession string // id of the lead's session; may be ""
+	Type        string // agent type; may be ""
+	MustPlan    bool   // it starts in plan mode, and has a plan approved first
+}
+
+// joinTime is how long a lead may take to write down the teammate that it has
+// started.
+const joinTime = 30 * time.Second
+
+// joinTeam takes the main session's place in its team.
+func (r *Runtime) joinTeam(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	seat, err := r.teams.Join(ctx, r.leadCaller())
+	if err != nil {
+		return err
+	}
+	r.seat, r.works = seat, newActivity(seat)
+	r.tree.Elsewhere(func(ctx context.Context, a ask.Ask) error {
+		_, err := seat.RequestPermission(ctx, a)
+		return err
+	})
+	return nil
+}
+
+// seated makes the main session the teammate that it is.
+func (r *Runtime) seated(ctx, watch context.Context, p *part) error {
+	seat := r.seat
+	mode, err := r.mateMode(ctx, seat, r.cfg.Teammate.MustPlan)
+	if err != nil {
+		return err
+	}
+	p.mode, p.idle = mode, r.idleSeat(seat)
+	p.begins = func() {
+		r.works.set(true)
+		seat.Working()
+	}
+	var unwatch func()
+	p.wake, unwatch = seat.WatchTasks()
+	r.watching.Go(func() {
+		defer unwatch()
+		<-watch.Done()
+	})
+	return nil
+}
+
+// serveSeat does for the seat of this process what nobody waits for.
+func (r *Runtime) serveSeat(watch context.Context) {
+	r.watching.Go(func() { r.works.follow(watch, r.warn) })
+	r.watching.Go(func() { r.watchLead(watch) })
+}
+
+// rests writes that a teammate with a process of its own is idle, before its lead
+// is told so.
+func (r *Runtime) rests(ctx context.Context) error {
+	if r.works == nil {
+		return nil
+	}
+	r.works.set(false)
+	return r.works.write(ctx)
+}
+
+// watchLead ends this process when its lead has died and does not come back: the
+// round is finished, the grace passes, and everything is left to be resumed. It
+// returns when ctx ends.
+func (r *Runtime) watchLead(ctx context.Context) {
+	look := time.NewTicker(leadLook)
+	defer look.Stop()
+	var orphaned time.Time
+	for {
+		select {
+		case <-look.C:
+		case <-r.seat.Stopping():
+			r.stopSeat(ctx)
+			return
+		case <-ctx.Done():
+			return
+		}
+		present, known, err := r.teams.LeadPresent(ctx, r.seat.Team)
+		switch {
+		case err != nil || present || !known:
+			orphaned = time.Time{}
+			continue
+		case r.lead.State().Busy:
+			continue
+		case orphaned.IsZero():
+			orphaned = time.Now()
+			r.warn(fmt.Errorf("the lead of %s is gone; without it this teammate ends in %s, to be resumed later", r.seat.Team, r.settings.OrphanGrace))
+		}
+		if time.Since(orphaned) >= r.settings.OrphanGrace {
+			r.tree.Stream.Publish(r.leadAgent(), event.Noticed{Level: "warning", Text: "the lead did not come back; to go on with the team: cadre team resume " + r.seat.Team})
+			_ = r.lead.Close(errOrphan)
+			return
+		}
+	}
+}
+
+// stopSeat ends the agent at once, and takes it off its team.
+func (r *Runtime) stopSeat(ctx context.Context) {
+	_ = r.lead.Close(session.ErrLeave) // what could not be kept was told
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), departTime)
+	defer cancel()
+	if err := r.seat.Depart(ctx); err != nil {
+		r.warn(err)
+	}
+}
+
+// departTime is how long the files of a team may be locked by others then.
+const departTime = 3 * time.Second
+
+// leadLook is how often a teammate looks whether its lead is there.
+const leadLook = time.Second
+
+var errOrphan = errors.New("the lead of the team is gone")
+
+// activity keeps the roster's word on whether the agent is at work true.
+type activity struct {
+	seat    *team.Seat
+	changed chan struct{} // holds one signal
+	turn    chan struct{} // holds the turn to write
+
+	mu      sync.Mutex
+	working bool
+}
+
+func newActivity(seat *team.Seat) *activity {
+	return &activity{seat: seat, changed: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+}
+
+// set notes the state. It does not block.
+func (a *activity) set(working bool) {
+	a.mu.Lock()
+	a.working = working
+	a.mu.Unlock()
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// write writes the newest state. Of several calls the last writes what holds.
+func (a *activity) write(ctx context.Context) error {
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-a.turn }()
+	a.mu.Lock()
+	working := a.working
+	a.mu.Unlock()
+	return a.seat.SetActive(ctx, working)
+}
+
+// follow writes each state until ctx ends.
+func (a *activity) follow(ctx context.Context, warn func(error)) {
+	for {
+		select {
+		case <-a.changed:
+		case <-ctx.Done():
+			return
+		}
+		if err := a.write(ctx); err != nil && ctx.Err() == nil {
+			warn(err)
+		}
+	}
+}

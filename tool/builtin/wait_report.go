@@ -1,0 +1,160 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// waitReport is what a wait came to.
+type waitReport struct {
+	in       waitInput
+	progress team.Progress
+	jobs     []*job.Job
+	cause    error // why it ended, when not because it was done
+}
+
+// waited is the structured twin.
+type waited struct {
+	Done  bool       `json:"done"`
+	Ended string     `json:"ended"` // done, timeout, input or interrupted
+	Items []waitItem `json:"items"`
+}
+
+// waitItem is one thing that was waited for.
+type waitItem struct {
+	Kind   string `json:"kind"` // task, agent or job
+	ID     string `json:"id"`
+	Done   bool   `json:"done"`
+	Status string `json:"status"`
+	Owner  string `json:"owner,omitempty"`
+
+	line string
+}
+
+func (r waitReport) result() tool.Result {
+	items := r.items()
+	done := 0
+	for _, item := range items {
+		if item.Done {
+			done++
+		}
+	}
+	twin := waited{Done: done == len(items) || r.in.Mode == "any" && done > 0, Items: items}
+	var head string
+	twin.Ended, head = r.ending(twin.Done, done, len(items))
+	text := []string{head}
+	for _, item := range items {
+		mark := "- [ ] "
+		if item.Done {
+			mark = "- [x] "
+		}
+		text = append(text, mark+item.line)
+	}
+	return tool.Result{Text: strings.Join(text, "\n"), Structured: jsonx.MustMarshal(twin)}
+}
+
+// ending says why the wait ended, for the twin and for the model.
+func (r waitReport) ending(isDone bool, done, all int) (ended, text string) {
+	far := fmt.Sprintf("%d of %d done:", done, all)
+	switch {
+	case all == 0:
+		return "done", "There is nobody to wait for: you have no teammates."
+	case isDone:
+		return "done", far
+	case errors.Is(r.cause, errTimeUp):
+		return "timeout", fmt.Sprintf("The time is up (%s). %s", r.in.timeout(), far)
+	case errors.Is(r.cause, errInputWaits):
+		return "input", "Something for you came in; it follows. The wait has ended early. " + far
+	}
+	return "interrupted", "The wait was interrupted. " + far
+}
+
+func (r waitReport) items() []waitItem {
+	items := []waitItem{}
+	for _, t := range r.progress.Tasks {
+		items = append(items, waitItem{"task", t.ID, t.Done, string(t.Status), t.Owner, taskWaited(t)})
+	}
+	for _, a := range r.progress.Agents {
+		items = append(items, waitItem{Kind: "agent", ID: a.Name, Done: a.Done, Status: string(a.State), line: agentWaited(a)})
+	}
+	for _, j := range r.jobs {
+		info := j.Info()
+		items = append(items, waitItem{
+			Kind: "job", ID: info.ID, Done: info.Status != job.Running, Status: string(info.Status), line: jobWaited(j, info),
+		})
+	}
+	return items
+}
+
+func taskWaited(t team.AwaitedTask) string {
+	line := "task #" + t.ID
+	if t.Status == task.Deleted {
+		return line + ": it is not on the list any more"
+	}
+	line += " " + cut(strings.Join(strings.Fields(t.Subject), " "), maxSubject) + ": " + string(t.Status)
+	switch {
+	case t.Owner != "":
+		return line + ", " + t.Owner + "'s"
+	case t.Status == task.Pending:
+		return line + ", nobody's"
+	}
+	return line
+}
+
+func agentWaited(a team.AwaitedAgent) string {
+	line := a.Name + ": "
+	switch a.State {
+	case team.AgentGone:
+		line += "gone; it has left the team"
+	case team.AgentWorking:
+		line += "at work"
+	default:
+		line += string(a.State)
+	}
+	switch {
+	case a.Reason == team.IdleFailed && a.Failure != "":
+		line += "; its last turn failed: " + cut(strings.Join(strings.Fields(a.Failure), " "), maxSubject)
+	case a.Reason == team.IdleFailed:
+		line += "; its last turn failed"
+	case a.Reason == team.IdleInterrupted:
+		line += "; its last turn was interrupted"
+	}
+	if a.CompletedTask != "" {
+		line += "; it last completed task #" + a.CompletedTask
+	}
+	return line
+}
+
+func jobWaited(j *job.Job, info job.Info) string {
+	line := info.ID + " (" + cut(strings.Join(strings.Fields(info.Title), " "), maxSubject) + "): " + string(info.Status)
+	if result, ended := j.Result(); ended && info.Kind == job.Shell {
+		line += fmt.Sprintf(", exit code %d", result.ExitCode)
+	}
+	if info.Status != job.Running && info.Background {
+		line += "; its notice follows"
+	}
+	return line
+}
+
+// waitRefused words why nothing was waited for.
+func waitRefused(err error) tool.Result {
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return tool.Error(capitalized(err.Error()) + " Nothing was waited for. TaskList shows the tasks that there are.")
+	case errors.Is(err, team.ErrEndlessWait):
+		return tool.Error(capitalized(err.Error()) + " Do what is yours first; when only others can go on, end your turn, and their messages wake you.")
+	case errors.Is(err, team.ErrNoTeam):
+		return tool.Error("What you named is nothing that you run in the background, and you are in no team. Leave agents out to wait for all that you run.")
+	case errors.Is(err, context.Canceled):
+		return tool.Error("The wait was interrupted.")
+	}
+	return teamError(err)
+}
