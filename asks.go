@@ -83,6 +83,22 @@ func (r *Runtime) takeAnswer(ctx context.Context, a ask.Ask) error {
 	return err
 }
 
+// clearDesk takes away the questions of a killed process of this session that
+// nobody waits for any more: those of its sub-agents, which do not come back.
+func (r *Runtime) clearDesk(ctx context.Context) {
+	open, err := r.stores.desk.Open(ctx)
+	waiting := r.tree.Pending()
+	for _, a := range open {
+		isOurs := a.SessionID == r.info.SessionID
+		if isOurs && !slices.ContainsFunc(waiting, func(w ask.Ask) bool { return w.ID == a.ID }) {
+			err = errors.Join(err, r.stores.desk.Clear(ctx, a.ID))
+		}
+	}
+	if err != nil {
+		r.warn(fmt.Errorf("take old questions from the desk: %w", err))
+	}
+}
+
 // withdraw tells the lead that a question of this teammate needs its answer no
 // more.
 func (r *Runtime) withdraw(ctx context.Context, id string) {

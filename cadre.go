@@ -174,7 +174,9 @@ func (c *Config) complete() error {
 		if err != nil {
 			return fmt.Errorf("find the state root: %w", err)
 		}
-		c.Root = root
+		if c.Root = root; c.Teammate != nil {
+			c.Root = c.rootOfTeam()
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
@@ -173,6 +174,15 @@ func TestATeamWorksInPanes(t *testing.T) {
 	w.end(t)
 	if last := lastWords(w.world); last != "Both files are written." {
 		t.Errorf("the last words are %q", last)
+	}
+	told := make(map[string]int)
+	for _, m := range bodies[event.MailSent](w.world) {
+		if strings.HasPrefix(m.Message.Text, "done with #") {
+			told[m.Message.Text]++
+		}
+	}
+	if told["done with #1"] != 1 || told["done with #2"] != 1 {
+		t.Errorf("of the mail of other processes was told: %v", told)
 	}
 	if places := w.presences(t, "My Team!"); len(places) > 0 {
 		t.Errorf("still there: %v", places)

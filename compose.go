@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
@@ -20,6 +21,12 @@ import (
 // compose makes what all sessions of the tree share beside the stores. What it
 // lets run beside them ends with watch.
 func (r *Runtime) compose(watch context.Context) {
+	proc.Record(r.root.Runs())
+	r.watching.Go(func() {
+		if err := proc.Sweep(r.root.Runs()); err != nil {
+			r.warn(fmt.Errorf("end what a killed process has left running: %w", err))
+		}
+	})
 	r.jobs = job.NewPool(r.publishJob)
 	r.planner = newPlanner(r)
 	r.teams = team.New(team.Options{
@@ -201,6 +208,9 @@ func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error
 		r.serveSeat(watch)
 	}
 	r.bringBack(ctx, absent)
+	if r.resumes() {
+		r.clearDesk(ctx)
+	}
 	r.info.Mode = string(r.lead.State().Mode)
 	for _, t := range r.toolSet(p).All() {
 		r.info.Tools = append(r.info.Tools, t.Spec().Name)

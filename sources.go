@@ -81,7 +81,7 @@ func (s *mailSource) Close() error {
 func mailInput(m team.Mail) session.Input {
 	in := session.Input{
 		Rank: ranks[m.Kind], Title: m.Preview, Content: []transcript.Block{transcript.TextBlock(m.Text)},
-		Receipts: make([]string, len(m.IDs)), Mode: permission.Mode(m.Mode),
+		Receipts: make([]string, len(m.IDs)), Mode: permission.Mode(m.Mode), Quiet: m.Quiet,
 	}
 	for i, id := range m.IDs {
 		in.Receipts[i] = string(id)

@@ -47,11 +47,23 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 
 // State is what lies under a state root, for programs that look at it without
 // running anything.
-type State struct{ files *filestore.Store }
+type State struct {
+	files *filestore.Store
+	seals mailbox.Seals
+}
 
 // OpenState opens the state under a root, which need not exist. It takes no
 // lease and starts nothing.
-func OpenState(root layout.Root) *State { return &State{filestore.New(root)} }
+func OpenState(root layout.Root) *State {
+	files := filestore.New(root)
+	return &State{files, files.Seals()}
+}
+
+// OpenOthersState opens the state of another program, which has no use for seals:
+// none are written there, nor the key for them.
+func OpenOthersState(root layout.Root) *State {
+	return &State{filestore.New(root), memstore.New().Seals()}
+}
 
 // Rosters are the teams' rosters.
 func (s *State) Rosters() team.Store { return s.files.Teams() }
@@ -61,7 +73,7 @@ func (s *State) Rosters() team.Store { return s.files.Teams() }
 func (s *State) Teams() *team.Teams {
 	return team.New(team.Options{
 		Store: s.files.Teams(), Mail: s.files.Mail(), Tasks: s.files.Tasks(),
-		Seals: s.files.Seals(), Records: s.files.Records(), Presence: s.files.Presence(),
+		Seals: s.seals, Records: s.files.Records(), Presence: s.files.Presence(),
 	})
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -22,6 +25,20 @@ type Teammate struct {
 	LeadSession string // id of the lead's session; may be ""
 	Type        string // agent type; may be ""
 	MustPlan    bool   // it starts in plan mode, and has a plan approved first
+}
+
+// rootOfTeam is where the teammate's team lies: a lead that is another program
+// keeps its teams in ~/.claude, unless it was told otherwise, and says nothing of it
+// to whom it starts.
+func (c *Config) rootOfTeam() layout.Root {
+	home := c.Getenv("HOME")
+	if c.Getenv("CADRE_HOME") != "" || c.Getenv("CLAUDE_CONFIG_DIR") != "" || home == "" || exists(c.Root.TeamConfig(c.Teammate.Team)) {
+		return c.Root
+	}
+	if other := layout.Root(filepath.Join(home, ".claude")); exists(other.TeamConfig(c.Teammate.Team)) {
+		return other
+	}
+	return c.Root
 }
 
 // joinTime is how long a lead may take to write down the teammate that it has
@@ -67,8 +84,25 @@ func (r *Runtime) seated(ctx, watch context.Context, p *part) error {
 
 // serveSeat does for the seat of this process what nobody waits for.
 func (r *Runtime) serveSeat(watch context.Context) {
+	r.watching.Go(func() { r.dropOldAsks(watch) })
 	r.watching.Go(func() { r.works.follow(watch, r.warn) })
 	r.watching.Go(func() { r.watchLead(watch) })
+}
+
+// dropOldAsks takes back what a killed process of this teammate asked its lead, and
+// what nobody waits for any more.
+func (r *Runtime) dropOldAsks(ctx context.Context) {
+	open, err := r.seat.OpenPermissions(ctx)
+	waiting := r.tree.Pending()
+	for _, a := range open {
+		if slices.ContainsFunc(waiting, func(w ask.Ask) bool { return w.ID == a.ID }) {
+			continue
+		}
+		err = errors.Join(err, r.seat.WithdrawPermission(ctx, a.ID))
+	}
+	if err != nil && ctx.Err() == nil {
+		r.warn(fmt.Errorf("take back old questions: %w", err))
+	}
 }
 
 // rests writes that a teammate with a process of its own is idle, before its lead

@@ -41,7 +41,7 @@ func runAsChild() {
 	case "read":
 		err = readUntilStopped(ctx, root)
 	case "claim":
-		err = claimAll(ctx, root, fields[2], number(fields[3]))
+		err = workAsChild(ctx, root, fields[2], fields[3])
 	case "seal":
 		err = sealTogether(ctx, root, number(fields[2]))
 	case "leave":
@@ -93,34 +93,4 @@ func postMany(ctx context.Context, root layout.Root, from string, n int) error {
 		fmt.Println("ack", i)
 	}
 	return nil
-}
-
-func claimAll(ctx context.Context, root layout.Root, owner string, total int) error {
-	tasks := filestore.New(root).Tasks()
-	for {
-		t, ok, err := tasks.Claim(ctx, "t", owner)
-		if err != nil {
-			return err
-		}
-		if ok {
-			fmt.Println("ack", t.ID)
-			if err := update(t.ID, completed)(ctx, filestore.New(root)); err != nil {
-				return err
-			}
-			continue
-		}
-		all, err := tasks.List(ctx, "t")
-		if err != nil {
-			return err
-		}
-		done := 0
-		for _, t := range all {
-			if t.Status == *completed.Status {
-				done++
-			}
-		}
-		if done == total {
-			return nil
-		}
-	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/task"
 )
 
 // postAsForeign writes as Claude Code does (facts: claude-code §8): one mkdir,
@@ -236,51 +235,4 @@ func (c *crowd) checkInbox(t *testing.T, s *filestore.Store) {
 		t.Error("the other programs never got the lock")
 	}
 	t.Logf("%d messages, %d of them by other programs", len(all), foreign)
-}
-
-// Several processes work through one list: no task is claimed twice, none
-// before its blockers.
-func TestProcessesShareATaskList(t *testing.T) {
-	root := layout.Root(t.TempDir())
-	workers, total := 3, 24
-	if testAll {
-		workers, total = 16, 400
-	}
-	s := open(t, root)
-	for i := range total {
-		one := task.Task{Subject: strconv.Itoa(i)}
-		if i > 2 {
-			one.BlockedBy = []string{strconv.Itoa(i - 1), strconv.Itoa(i/2 + 1)}
-		}
-		_, err := s.Tasks().Create(t.Context(), "t", one)
-		check(t, err)
-	}
-	var mu sync.Mutex
-	owners := make(map[string]string)
-	var wg sync.WaitGroup
-	for w := range workers {
-		name := fmt.Sprint("w", w)
-		wg.Go(func() {
-			lines := runChild(t, childEnv(string(root), "claim", name, strconv.Itoa(total)))
-			mu.Lock()
-			defer mu.Unlock()
-			for _, line := range lines {
-				if line == "" {
-					continue
-				}
-				if other, twice := owners[line]; twice {
-					t.Errorf("%s: by %s and %s", line, other, name)
-				}
-				owners[line] = name
-			}
-		})
-	}
-	wg.Wait()
-	all, err := s.Tasks().List(t.Context(), "t")
-	check(t, err)
-	for _, one := range all {
-		if one.Status != task.Completed || one.Owner != owners["ack "+one.ID] {
-			t.Errorf("#%s is %s and %s's, claimed by %s", one.ID, one.Status, one.Owner, owners["ack "+one.ID])
-		}
-	}
 }

@@ -86,17 +86,21 @@ func TestIdleWatchesAskForNothing(t *testing.T) {
 // A watch notices a folder that is made, deleted and made again.
 func TestWatchFollowsItsFolder(t *testing.T) {
 	root := layout.Root(t.TempDir())
-	s, other := open(t, root, filestore.WithPoll(2*time.Millisecond)), open(t, root)
+	log := &callLog{round: "lstat " + root.TaskList("t")}
+	s := open(t, root, filestore.WithFS(&fsx.Faulty{FS: fsx.OS, Decide: log.decide}), filestore.WithPoll(2*time.Millisecond))
+	other := open(t, root)
 	signal, stop := s.Tasks().Watch("t")
 	defer stop()
 	remove := []func(){
 		func() { check(t, other.Tasks().Remove(t.Context(), "t")) },
 		func() { check(t, os.RemoveAll(root.TaskList("t"))) }, // the next one may get its inode
 	}
-	for i := range 6 {
+	for i := range 20 {
 		check(t, makeTasks(t.Context(), other))
 		for n := 0; n < 4; n = len(signalledList(t, s, signal)) {
 		}
+		log.start(2)
+		<-log.done // we came by ourselves, perhaps: the watch must have seen it too
 		remove[i%2]()
 		for n := 1; n > 0; n = len(signalledList(t, s, signal)) {
 		}

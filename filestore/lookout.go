@@ -65,7 +65,7 @@ func (l *lookout) run() {
 		case event := <-n.events:
 			n.lost(event)
 			if name := filepath.Base(event.Name); isShared(name) {
-				l.check(filepath.Dir(event.Name), name)
+				l.heard(filepath.Dir(event.Name), name)
 			}
 		case <-n.errors: // events were dropped
 			l.poll(n, false)
@@ -116,6 +116,18 @@ func (l *lookout) sweep(folder string) {
 		if isShared(e.Name()) && !known[e.Name()] {
 			l.check(folder, e.Name())
 		}
+	}
+}
+
+// heard looks at a file of which the system told something.
+func (l *lookout) heard(folder, name string) {
+	key, err := fsx.KeyAt(l.hub.fsys, filepath.Join(folder, name))
+	switch {
+	case err != nil:
+	case key == fsx.Key{}:
+		l.hub.gone(folder, name)
+	default:
+		l.hub.found(folder, name, key)
 	}
 }
 

@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -221,7 +222,7 @@ func TestKeySurvivesFaults(t *testing.T) {
 			check(t, sealNumber(2)(t.Context(), s))
 			key, readErr := os.ReadFile(root.Key())
 			check(t, readErr)
-			if len(key) != 64 || len(first) > 0 && string(first) != string(key) {
+			if len(key) != 64 || len(first) > 0 && !bytes.Equal(first, key) {
 				t.Errorf("%s in call %d: key %q after %q", name, n, key, first)
 			}
 			for i := 1; i <= 2; i++ {

@@ -250,18 +250,18 @@ func enterTogether(ctx context.Context, root layout.Root) error {
 	return err
 }
 
-// crowd is children that start their work at the same moment.
-type crowd struct {
+// startLine is children that start their work at the same moment.
+type startLine struct {
 	children []*exec.Cmd
 	lines    chan string // what they print: one line each
 }
 
 // letGo starts children with these arguments, and then lets all of them go.
-func letGo(t *testing.T, environments ...[]string) *crowd {
+func letGo(t *testing.T, environments ...[]string) *startLine {
 	t.Helper()
 	read, write, err := os.Pipe()
 	check(t, err)
-	c := &crowd{lines: make(chan string, len(environments))}
+	c := &startLine{lines: make(chan string, len(environments))}
 	for _, env := range environments {
 		child := exec.Command(os.Args[0])
 		child.Env, child.Stdin, child.Stderr = env, read, os.Stderr
@@ -286,7 +286,7 @@ func letGo(t *testing.T, environments ...[]string) *crowd {
 }
 
 // count counts what the children say.
-func (c *crowd) count() map[string]int {
+func (c *startLine) count() map[string]int {
 	said := make(map[string]int)
 	for range c.children {
 		said[<-c.lines]++

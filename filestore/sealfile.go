@@ -112,7 +112,8 @@ func (s *seals) readSeals(path string, known *sealFile) (next *sealFile, added [
 		}
 		if old := data[:known.read-from]; tailOfSeals(old) == known.tail {
 			next.lines = known.lines
-			return next, next.take(data, known.read, from), nil
+			added = next.take(data, known.read, from)
+			return next, added, nil
 		}
 	}
 	data, err := readFrom(file, 0, info.Size())
@@ -120,7 +121,8 @@ func (s *seals) readSeals(path string, known *sealFile) (next *sealFile, added [
 		return nil, nil, err
 	}
 	next.lines = make(map[sealDigest]struct{}, len(data)/sealLine)
-	return next, next.take(data, 0, 0), nil
+	added = next.take(data, 0, 0)
+	return next, added, nil
 }
 
 // sealLine is the length of a line with its two newlines.

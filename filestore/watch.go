@@ -129,6 +129,17 @@ func (h *hub) found(folder, name string, key fsx.Key) {
 	}
 }
 
+// gone tells that a file is there no more, also when no watcher was told that it
+// was: one who looked by itself may have seen it.
+func (h *hub) gone(folder, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.folders[folder]; f != nil {
+		h.changed(folder, name)
+		f.tell(name, fsx.Key{})
+	}
+}
+
 // knows is wrote for one who will tell later: what the system says of this
 // version is no news.
 func (h *hub) knows(path string, key fsx.Key) {

@@ -46,6 +46,13 @@ func (l *memLog) Append(_ context.Context, entries ...transcript.Entry) error {
 	return nil
 }
 
+// breakWith makes appends fail from now on; with nil they work again.
+func (l *memLog) breakWith(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail = func() error { return err }
+}
+
 func (l *memLog) Close() error { l.closed = true; return nil }
 
 // memAsks keeps asks in memory. Changes can be made to fail.

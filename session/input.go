@@ -30,6 +30,9 @@ type Input struct {
 	// Receipts identify the input beside the transcript, so that it is shown
 	// once even when its source offers it again after a crash.
 	Receipts []string
+	// Quiet input does not end a tool's waiting ([tool.Arrived]); it is taken in
+	// when the next round begins anyway.
+	Quiet bool
 	// Mode, unless "", is the permission mode in which the session goes on as soon
 	// as the input is in the transcript: what an approved plan says.
 	Mode permission.Mode

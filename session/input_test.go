@@ -147,3 +147,35 @@ func TestThePrefaceGoesBeforeTheFirstInput(t *testing.T) {
 		t.Errorf("the transcript has %q", users)
 	}
 }
+
+// Quiet input leaves a waiting tool alone, and is there in the next round.
+func TestQuietInputDoesNotEndAWait(t *testing.T) {
+	began, other := make(chan struct{}), make(chan struct{})
+	wait := asking(func(ctx context.Context, _ tool.Call) tool.Result {
+		close(began)
+		select {
+		case <-tool.Arrived(ctx):
+			return tool.Text("something arrived")
+		case <-other:
+			return tool.Text("nothing did")
+		}
+	})
+	log := &memLog{}
+	s := open(t, log, callEachRound("Write"), func(c *Config) { c.Policy = permission.Policy{Mode: permission.Bypass} }, wait)
+	if err := s.Prompt(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	quiet := Text(PeerMail, "by the way")
+	quiet.Quiet = true
+	if err := s.Send(t.Context(), quiet); err != nil {
+		t.Fatal(err)
+	}
+	close(other)
+	until[event.TurnEnded](t, s, nil)
+	messages := kept(t, log)
+	last := messages[2].Content
+	if len(last) != 2 || last[0].ResultText() != "nothing did" || last[1].Text != "by the way" {
+		t.Errorf("the next round got %+v", last)
+	}
+}

@@ -182,7 +182,7 @@ func (o *owner) queueInput(in Input) {
 		at--
 	}
 	o.pending = slices.Insert(o.pending, at, in)
-	if o.turn != nil {
+	if o.turn != nil && !in.Quiet {
 		o.turn.arrived.signal()
 	}
 }

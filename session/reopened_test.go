@@ -183,12 +183,12 @@ func TestALateAnswerThatIsAcceptedSurvivesAKill(t *testing.T) {
 		k := killedWhileAsking(nil)
 		s := k.reopen(t, nil)
 		until[event.Asked](t, s, nil)
-		k.log.fail = func() error { return errDisk } // the model cannot be told any more
+		k.log.breakWith(errDisk) // the model cannot be told any more
 		if err := s.Answer(t.Context(), "ask-1", answer); err != nil {
 			t.Fatal(err)
 		}
 		_ = s.Close(nil)
-		k.log.fail = nil
+		k.log.breakWith(nil)
 		s = k.reopen(t, nil)
 		until[event.TurnEnded](t, s, nil)
 		if told := lastTold(kept(t, k.log)); answer.Allow != (len(k.ran) == 1) || !answer.Allow && !strings.Contains(told, "no, not now") {
@@ -198,6 +198,26 @@ func TestALateAnswerThatIsAcceptedSurvivesAKill(t *testing.T) {
 		if len(k.pending(t)) != 0 {
 			t.Errorf("left over: %+v", k.pending(t))
 		}
+	}
+}
+
+func TestALateAnswerThatCouldNotBeToldGoesWithTheNextInput(t *testing.T) {
+	k := killedWhileAsking(nil)
+	s := k.reopen(t, nil)
+	until[event.Asked](t, s, nil)
+	k.log.breakWith(errDisk)
+	if err := s.Answer(t.Context(), "ask-1", ask.Answer{Message: "no, not now"}); err != nil {
+		t.Fatal(err)
+	}
+	until[event.Noticed](t, s, nil)
+	for s.State().Busy {
+		<-s.tree.Calm()
+	}
+	k.log.breakWith(nil)
+	_ = s.Prompt(t.Context(), "and now?")
+	until[event.TurnEnded](t, s, nil)
+	if told := lastTold(kept(t, k.log)); !strings.Contains(told, "no, not now") || !strings.Contains(told, "and now?") {
+		t.Errorf("the model was told %q", told)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
@@ -75,30 +76,32 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 }
 
 func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
-	tree := NewTree()
-	arrived, goOn := make(chan struct{}, 10), make(chan struct{})
-	tree.Relay(mate, ask.Ask{ID: "q1"}, func(context.Context, ask.Answer) error {
-		arrived <- struct{}{}
-		<-goOn
-		return nil
-	})
-	results := make(chan error)
-	for range 10 {
-		go func() { results <- tree.Answer(context.Background(), "q1", ask.Answer{Allow: true}) }()
-	}
-	<-arrived
-	close(goOn)
-	won := 0
-	for range 10 {
-		if err := <-results; err == nil {
-			won++
-		} else if !errors.Is(err, ask.ErrUnknown) {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		tree := NewTree()
+		given, goOn := 0, make(chan struct{})
+		tree.Relay(mate, ask.Ask{ID: "q1"}, func(context.Context, ask.Answer) error {
+			given++
+			<-goOn
+			return nil
+		})
+		results := make(chan error, 10)
+		for range 10 {
+			go func() { results <- tree.Answer(t.Context(), "q1", ask.Answer{Allow: true}) }()
 		}
-	}
-	if won != 1 || len(arrived) != 0 {
-		t.Errorf("%d answers won, %d more got there", won, len(arrived))
-	}
+		synctest.Wait() // now each of them wants to answer
+		close(goOn)
+		won := 0
+		for range 10 {
+			if err := <-results; err == nil {
+				won++
+			} else if !errors.Is(err, ask.ErrUnknown) {
+				t.Error(err)
+			}
+		}
+		if won != 1 || given != 1 {
+			t.Errorf("%d answers won, %d got there", won, given)
+		}
+	})
 }
 
 func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {

@@ -77,6 +77,44 @@ func TestManySessionsAtRestAreSmall(t *testing.T) {
 	}
 }
 
+func TestALeanSessionGoesOnInItsFileAfterARest(t *testing.T) {
+	files := filestore.New(layout.Root(t.TempDir()))
+	t.Cleanup(func() { _ = files.Close() })
+	ref := transcript.Ref{Project: "/w", Session: "00000000-0000-4000-8000-000000000000"}
+	for life := range 2 {
+		log, err := files.Transcripts().Open(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, nil, echoModel(), func(c *Config) { c.Ref, c.Log, c.Asks, c.Lean = ref, log, files.Asks(ref), true })
+		for i := range 3 {
+			in := Text(LeadMail, fmt.Sprint("mail ", life, i))
+			in.Receipts = []string{fmt.Sprint("receipt ", life, i)}
+			if err := s.Send(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			for s.State().Busy {
+				<-s.tree.Calm()
+			}
+		}
+		if err := s.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := files.Transcripts().Read(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(entries); i += 2 {
+		if text := transcript.JoinText(entries[i+1].Message.Content); !strings.HasPrefix(text, "you said: mail ") || len(entries[i].Receipts) != 1 {
+			t.Errorf("entries %d: %+v, %+v", i, entries[i], entries[i+1])
+		}
+	}
+	if messages := transcript.Conversation(entries); len(messages) != 12 || transcript.Check(messages) != nil {
+		t.Errorf("%d messages", len(messages))
+	}
+}
+
 // scales returns a function that weighs what was allocated since, in bytes.
 func scales() func() int {
 	held := func() int {

@@ -51,7 +51,9 @@ func saysMore(arrivals []arrival, agent string) bool {
 func idleDigest(arrivals []arrival, notes []int) Mail {
 	var ids []mailbox.ID
 	var lines, names []string
+	quiet := true
 	for _, i := range notes {
+		quiet = quiet && arrivals[i].mail.Quiet
 		note, _ := arrivals[i].control.(IdleNotification)
 		from := arrivals[i].mail.From
 		lines = append(lines, "- "+idleLine(from, note))
@@ -66,7 +68,8 @@ func idleDigest(arrivals []arrival, notes []int) Mail {
 	}
 	return Mail{
 		Kind: KindSystem, From: systemName, Preview: oneLine("idle: " + strings.Join(names, ", ")), IDs: ids,
-		Text: Wrap(mailbox.Message{From: systemName, Text: who + "\n" + strings.Join(lines, "\n")}),
+		Quiet: quiet,
+		Text:  Wrap(mailbox.Message{From: systemName, Text: who + "\n" + strings.Join(lines, "\n")}),
 	}
 }
 

@@ -47,6 +47,9 @@ func testIdleDigest(t *testing.T, alpha start) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("mail (-want +got):\n%s", diff)
 	}
+	if mails[1].Quiet || !mails[2].Quiet {
+		t.Error("only news that nothing is wrong are quiet")
+	}
 	text := "<teammate-message teammate_id=\"system\">\n2 teammates are idle:\n" +
 		"- w1 (available); task #1 completed; [to w2] about hi\n- w2 (failed); because API <down> now\n</teammate-message>"
 	if diff := cmp.Diff(text, mails[1].Text); diff != "" {

@@ -207,12 +207,14 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 		case receiveErr != nil:
 			err = receiveErr
 			in.receipts.giveBack(m.ID)
+			continue
 		case a.show:
 			arrivals = append(arrivals, a)
 		default:
 			silent = true
 			in.receipts.owe(a.mail.IDs...) // without ids it stays unread
 		}
+		in.teams.tellArrival(seat, m)
 	}
 	if settleErr := in.settle(ctx); err == nil {
 		err = settleErr

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -168,6 +169,49 @@ func TestDeleteGivesUpTheLeadsPlace(t *testing.T) {
 	}
 	if _, err := w.process(nil).Create(t.Context(), tool.Caller{SessionID: "session-2"}, "alpha", "", ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// counted counts the places that are taken through it.
+type counted struct {
+	team.Presence
+	taken int
+}
+
+func (c *counted) Enter(ctx context.Context, who mailbox.Address) (func() error, error) {
+	leave, err := c.Presence.Enter(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	c.taken++
+	return func() error { c.taken--; return leave() }, nil
+}
+
+// No place is kept by a lead that has no team any more, nor by a process that
+// ends.
+func TestPlacesAreGivenUp(t *testing.T) {
+	kept := memstore.New()
+	places := &counted{Presence: kept.Presence()}
+	open := func() *team.Teams {
+		return team.New(team.Options{
+			Store: kept.Teams(), Mail: kept.Mail(), Tasks: kept.Tasks(), Seals: kept.Seals(), Records: kept.Records(), Presence: places,
+		})
+	}
+	teams := open()
+	for what, end := range map[string]func() error{
+		"Delete": func() error { _, err := teams.Delete(t.Context(), leader); return err },
+		"Close":  func() error { return teams.Close() },
+	} {
+		if _, err := teams.Create(t.Context(), leader, "alpha", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if places.taken != 1 {
+			t.Fatalf("%d places are taken", places.taken)
+		}
+		if err := end(); err != nil || places.taken != 0 {
+			t.Errorf("after %s %d places are taken, %v", what, places.taken, err)
+		}
+		teams = open()
 	}
 }
 

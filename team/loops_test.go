@@ -12,9 +12,9 @@ import (
 	"github.com/cadre-dev/cadre/team"
 )
 
-// pingPong has two agents answer each other until one is refused, at this pace.
-// It returns how many messages were sent, and the error.
-func (w *world) pingPong(t *testing.T, a, b string, most int, pace time.Duration) (int, error) {
+// pingPong has two agents answer each other until one is refused, with a pause
+// after each message. It returns how many messages were sent, and the error.
+func (w *world) pingPong(t *testing.T, a, b string, most int, pause func()) (int, error) {
 	t.Helper()
 	inboxes := map[string]*team.Inbox{a: w.inbox(t, w.caller(a)), b: w.inbox(t, w.caller(b))}
 	from, to := a, b
@@ -24,7 +24,7 @@ func (w *world) pingPong(t *testing.T, a, b string, most int, pace time.Duration
 		}
 		next(t, inboxes[to])
 		from, to = to, from
-		time.Sleep(pace) // synthetic time
+		pause()
 	}
 	return most, nil
 }
@@ -36,7 +36,7 @@ func TestM09Loop(t *testing.T) { overWorlds(t, testM09Loop) }
 func testM09Loop(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
 		w := alpha(t, "w1", "w2", "w3")
-		n, err := w.pingPong(t, "w1", "w2", 100, time.Minute)
+		n, err := w.pingPong(t, "w1", "w2", 100, func() { time.Sleep(time.Minute) })
 		loop, ok := errors.AsType[*team.LoopError](err)
 		if !ok || loop.Peer != "w1" || loop.Fast || n != 25 {
 			t.Fatalf("after %d messages: %v", n, err)
@@ -100,10 +100,44 @@ func testConversationWithProgressIsNoLoop(t *testing.T, alpha start) {
 			},
 		}
 		for i := range 10 {
-			if n, err := w.pingPong(t, "w1", "w2", 16, time.Minute); err != nil {
+			if n, err := w.pingPong(t, "w1", "w2", 16, func() { time.Sleep(time.Minute) }); err != nil {
 				t.Fatalf("round %d, message %d: %v", i, n, err)
 			}
 			steps[i%2]()
+		}
+	})
+}
+
+// More than two that only answer each other are a loop as well.
+func TestM09LoopOfThree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := []string{"w1", "w2", "w3"}
+		w := alphaTeam(t, names...)
+		inboxes := make(map[string]*team.Inbox)
+		for _, name := range names {
+			inboxes[name] = w.inbox(t, mate(name))
+		}
+		for round := range 100 {
+			for _, name := range names {
+				time.Sleep(time.Minute)
+				reach, err := w.seat(t, name).Broadcast(t.Context(), "thanks to all", "s")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, missed := range reach.Missed {
+					if _, ok := errors.AsType[*team.LoopError](missed.Err); ok {
+						return
+					}
+				}
+				for _, other := range reach.Reached {
+					if other != team.LeadName {
+						next(t, inboxes[other])
+					}
+				}
+			}
+			if round > 20 {
+				t.Fatal("they go on for ever")
+			}
 		}
 	})
 }
@@ -112,9 +146,10 @@ func testConversationWithProgressIsNoLoop(t *testing.T, alpha start) {
 func TestM09FastLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := alphaTeam(t, "w1")
+		second := func() { time.Sleep(time.Second) }
 		sent := 0
 		for {
-			n, err := w.pingPong(t, "team-lead", "w1", 4, time.Second)
+			n, err := w.pingPong(t, "team-lead", "w1", 4, second)
 			sent += n
 			w.seat(t, "w1").Progress()
 			w.seat(t, team.LeadName).Progress()
@@ -127,7 +162,7 @@ func TestM09FastLoop(t *testing.T) {
 			break
 		}
 		time.Sleep(time.Minute) // synthetic time
-		if n, err := w.pingPong(t, "team-lead", "w1", 4, time.Second); err != nil {
+		if n, err := w.pingPong(t, "team-lead", "w1", 4, second); err != nil {
 			t.Errorf("a minute later, message %d: %v", n, err)
 		}
 	})

@@ -32,6 +32,7 @@ type Mail struct {
 	Color   string // the sender's; "" when it has none
 	Preview string // one line for a person
 	Mode    string // permission mode that comes with it; "" for none
+	Quiet   bool   // news that nobody who waits for something else has to hear at once
 	// IDs are the receipts to keep with the transcript entry that shows this,
 	// and to give to [Inbox.Shown] then.
 	IDs []mailbox.ID

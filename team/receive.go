@@ -63,6 +63,8 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 	case StopRequest:
 		seat.stopNow(c)
 		a.show = false
+	case IdleNotification:
+		a.mail.Quiet = c.IdleReason == Available
 	case MailReturned:
 		seat.wanted.returned(c)
 		a.mail = systemMail(c, a.mail.Preview, m.ID)

@@ -108,20 +108,31 @@ func TestR9MailThatRacesWithADeparture(t *testing.T) {
 }
 
 func testR9MailThatRacesWithADeparture(t *testing.T, alpha start) {
-	w := alpha(t, "w1", "w2")
-	w.mails.beforePost = func() {
-		w.mails.beforePost = nil
-		w.gone(t, "w1", "test")
-	}
-	_, err := w.seat(t, "w2").Send(t.Context(), "w1", "too late", "s")
-	if unknown, ok := errors.AsType[*team.UnknownMemberError](err); !ok || !unknown.Departed {
-		t.Errorf("error %v", err)
-	}
-	if left := w.mailOf(t, "w1"); len(left) != 1 || !left[0].Read {
-		t.Errorf("w1 has %+v", left)
-	}
-	if got := w.returns(t, "w2"); len(got) > 0 {
-		t.Errorf("returned as well: %q", got)
+	for what, send := range map[string]func(*world) error{
+		"an agent": func(w *world) error {
+			_, err := w.seat(t, "w2").Send(t.Context(), "w1", "too late", "s")
+			return err
+		},
+		"a person": func(w *world) error {
+			_, err := w.process(nil).Say(t.Context(), "alpha", "w1", "too late")
+			return err
+		},
+	} {
+		w := alpha(t, "w1", "w2")
+		w.mails.beforePost = func() {
+			w.mails.beforePost = nil
+			w.gone(t, "w1", "test")
+		}
+		err := send(w)
+		if unknown, ok := errors.AsType[*team.UnknownMemberError](err); !ok || !unknown.Departed {
+			t.Errorf("%s: error %v", what, err)
+		}
+		if left := w.mailOf(t, "w1"); len(left) != 1 || !left[0].Read {
+			t.Errorf("%s: w1 has %+v", what, left)
+		}
+		if got := w.returns(t, "w2"); len(got) > 0 {
+			t.Errorf("%s: returned as well: %q", what, got)
+		}
 	}
 }
 

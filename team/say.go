@@ -33,5 +33,8 @@ func (t *Teams) Say(ctx context.Context, team, to, text string) (Delivery, error
 	if err := t.post(ctx, event.Agent{Name: UserName}, at, m, sealedText); err != nil {
 		return Delivery{}, err
 	}
-	return Delivery{To: member.Name, Color: shownColor(member), ID: firstID(m)}, t.confirm(ctx, at, m)
+	if err := t.confirm(ctx, at, m); err != nil {
+		return Delivery{}, err
+	}
+	return Delivery{To: member.Name, Color: shownColor(member), ID: firstID(m)}, nil
 }

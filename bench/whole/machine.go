@@ -41,3 +41,13 @@ func kernel() string {
 	}
 	return " " + strings.TrimSpace(string(release))
 }
+
+// load is how many programs want a core, the mean of the last minute.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	minute, _, _ := strings.Cut(string(text), " ")
+	return minute
+}

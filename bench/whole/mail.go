@@ -20,8 +20,8 @@ import (
 // tell its requests from the teammate's.
 const leadMark = "bench-lead"
 
-// team is the conversation of a lead that writes to one teammate.
-type team struct {
+// letters is the conversation of a lead that writes to one teammate.
+type letters struct {
 	mu     sync.Mutex
 	sent   []time.Time // when the model began to answer with a call of SendMessage
 	reader []time.Time // arrivals of the teammate's requests
@@ -29,7 +29,7 @@ type team struct {
 
 // times lists when messages were sent, and when the teammate's requests came,
 // but for the first, which carried no mail.
-func (t *team) times() (sent, read []time.Time) {
+func (t *letters) times() (sent, read []time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sent, t.reader[min(1, len(t.reader)):]
@@ -37,7 +37,7 @@ func (t *team) times() (sent, read []time.Time) {
 
 // answer plays both agents. The lead does what the newest prompt says; the
 // teammate answers everything with one line.
-func (t *team) answer(n int, req *fakeapi.Request) fakeapi.Reply {
+func (t *letters) answer(n int, req *fakeapi.Request) fakeapi.Reply {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !bytes.Contains(req.Raw, []byte(leadMark)) {
@@ -72,7 +72,7 @@ func (b *bench) mail(ctx context.Context, times int) ([]row, error) {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return nil, err
 	}
-	var t team
+	var t letters
 	b.model.expect(t.answer)
 	posted, err := b.converse(ctx, home, times)
 	if err != nil {

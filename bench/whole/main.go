@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -26,9 +27,10 @@ func main() {
 		return
 	}
 	quick := flag.Bool("quick", false, "fewer repetitions, and no run of 1,000 turns")
+	only := flag.String("only", "", "measure these `PARTS` only: "+strings.Join(partNames(), ","))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := measure(ctx, *quick)
+	err := measure(ctx, *quick, *only)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "whole:", err)
@@ -36,39 +38,104 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, quick bool) (err error) {
+// part is a table of figures.
+type part struct {
+	name    string
+	columns [2]string // over the figures, and over what they are compared with
+	measure func(ctx context.Context, b *bench, quick bool) ([]row, error)
+}
+
+// parts are all tables, in the order of a whole run.
+var parts = []part{
+	{"turns", [2]string{"cadre", "minimal program"}, turnRows},
+	{"mail", [2]string{"cadre", "minimal program"}, mailRows},
+	{"idle", [2]string{"1,000 teammates", "none"}, idleRows},
+	{"spawn", [2]string{"cadre", "bare tmux"}, spawnRows},
+	{"stores", [2]string{"large", "small"}, storeRows},
+}
+
+func partNames() []string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// chosen are the parts that a list names; all for "".
+func chosen(only string) ([]part, error) {
+	if only == "" {
+		return parts, nil
+	}
+	names := strings.Split(only, ",")
+	for _, name := range names {
+		if !slices.Contains(partNames(), name) {
+			return nil, fmt.Errorf("there is no part %q: want some of %s", name, strings.Join(partNames(), ","))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) }), nil
+}
+
+func measure(ctx context.Context, quick bool, only string) (err error) {
+	wanted, err := chosen(only)
+	if err != nil {
+		return err
+	}
 	b, err := prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	short, long, mails := 21, 5, 200
-	if quick {
-		short, long, mails = 5, 1, 30
-	}
-	fmt.Printf("%s, %s\n\n", machine(), time.Now().Format(time.DateOnly))
-
-	var rows []row
-	for _, part := range []func() ([]row, error){
-		func() ([]row, error) { return b.oneTurn(ctx, short) },
-		func() ([]row, error) { return b.toolTurns(ctx, 200, long) },
-		func() ([]row, error) {
-			if quick {
-				return nil, nil
-			}
-			return b.toolTurns(ctx, 1000, 1)
-		},
-		func() ([]row, error) { return b.mail(ctx, mails) },
-		func() ([]row, error) { return b.binary(ctx, short) },
-	} {
-		more, err := part()
+	fmt.Printf("%s, %s\n", machine(), time.Now().Format(time.DateOnly))
+	for _, p := range wanted {
+		before := load()
+		rows, err := p.measure(ctx, b, quick)
 		if err != nil {
-			return err
+			return fmt.Errorf("measure %s: %w", p.name, err)
+		}
+		fmt.Printf("\n%s (load %s, then %s)\n\n", p.name, before, load())
+		render(os.Stdout, p.columns, rows)
+	}
+	return nil
+}
+
+// turnRows compares whole runs with the minimal program's.
+func turnRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
+	short, long := 21, 5
+	if quick {
+		short, long = 5, 1
+	}
+	rows, err := b.oneTurn(ctx, short)
+	if err != nil {
+		return nil, err
+	}
+	more, err := b.toolTurns(ctx, 200, long)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, more...)
+	if !quick {
+		if more, err = b.toolTurns(ctx, 1000, 1); err != nil {
+			return nil, err
 		}
 		rows = append(rows, more...)
 	}
-	render(os.Stdout, rows)
-	return nil
+	more, err = b.binary(ctx, short)
+	return append(rows, more...), err
+}
+
+// mailRows measures mail in one process and across two.
+func mailRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
+	times := 200
+	if quick {
+		times = 30
+	}
+	rows, err := b.mail(ctx, times)
+	if err != nil {
+		return nil, err
+	}
+	more, err := b.mailAcross(ctx, times)
+	return append(rows, more...), err
 }
 
 const mebibyte = 1 << 20

@@ -11,7 +11,7 @@ import (
 // row is one figure beside its bound.
 type row struct {
 	what         string
-	cadre, limit string // limit: of the minimal program; "" when there is none to compare with
+	cadre, limit string // limit: what it is compared with; "" when there is nothing
 	compared     string
 	bound        string
 	over         bool
@@ -23,7 +23,8 @@ func median[T cmp.Ordered](values []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// ratio is a row whose bound is a multiple of the minimal program's time.
+// ratio is a row whose bound is a multiple of another time, measured in the same
+// run.
 func ratio(what string, ours, limits []time.Duration, bound float64) row {
 	a, b := median(ours), median(limits)
 	times := float64(a) / float64(b)
@@ -53,12 +54,18 @@ func bytesWithin(what string, size int64, bound int64, unit int64, name string) 
 }
 
 func ms(d time.Duration) string {
+	if d > 0 && d < time.Millisecond {
+		return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
+	}
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
+// figure is a row without a bound.
+func figure(what string, ours []time.Duration) row { return row{what: what, cadre: ms(median(ours))} }
+
 // render writes the rows as a Markdown table.
-func render(w io.Writer, rows []row) {
-	fmt.Fprintln(w, "| | cadre | minimal program | compared | bound | |")
+func render(w io.Writer, columns [2]string, rows []row) {
+	fmt.Fprintf(w, "| | %s | %s | compared | bound | |\n", columns[0], columns[1])
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---|")
 	for _, r := range rows {
 		mark := ""

@@ -92,7 +92,7 @@ func TestRowsOverTheirBoundAreMarked(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	render(&text, rows[:2])
+	render(&text, [2]string{"cadre", "minimal program"}, rows[:2])
 	want := `| | cadre | minimal program | compared | bound | |
 |---|---:|---:|---:|---:|---|
 | ratio | 2000.00 ms | 1000.00 ms | 2.00x | ≤ 2x |  |

@@ -28,7 +28,8 @@ type demoOptions struct {
 }
 
 const demoLong = `demo writes a small project whose checks fail into a fresh folder and has a team repair it: a lead, three
-teammates, a task list with dependencies, messages, and a review at the end. Everything happens for real but
+teammates, a task list with dependencies, tasks that are closed only when their tests pass, messages, and a
+review at the end. Everything happens for real but
 the model, which is a script, so it needs no key. With --model a real model gets the same goal.`
 
 func newDemoCommand() *cobra.Command {

@@ -40,7 +40,7 @@ func openPlaces() ([]place, error) {
 	}
 	other := layout.Root(filepath.Join(home, ".claude"))
 	if info, err := os.Stat(string(other)); err == nil && info.IsDir() && !sameFolder(root, other) {
-		places = append(places, place{cadre.OpenState(other), other, true})
+		places = append(places, place{cadre.OpenOthersState(other), other, true})
 	}
 	return places, nil
 }
@@ -85,19 +85,11 @@ func folders(dir string) ([]string, error) {
 
 // holder tells who has a session open; nil when nobody has.
 func (p place) holder(ref transcript.Ref) (*lease.Holder, error) {
-	path := p.root.Side(ref.Project, ref.Session, ref.Agent, "lease")
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil //nolint:nilerr // no lease was ever taken
-	}
-	l, err := lease.Acquire(fsx.OS, path)
-	var held *lease.HeldError
-	switch {
-	case errors.As(err, &held):
-		return &held.Holder, nil
-	case err != nil:
+	h, ok, err := lease.Look(fsx.OS, p.root.Side(ref.Project, ref.Session, ref.Agent, "lease"))
+	if err != nil || !ok {
 		return nil, err
 	}
-	return nil, l.Release()
+	return &h, nil
 }
 
 // findSession finds a main session by its id or the beginning of it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,8 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 	if err != nil {
 		return err
 	}
-	teams := p.Teams()
-	_, err = teams.RequestStop(ctx, config.Name, agent, reason, force)
+	agent = strings.TrimSuffix(agent, "@"+config.Name)
+	_, err = p.Teams().RequestStop(ctx, config.Name, agent, reason, force)
 	var unknown *team.UnknownMemberError
 	switch {
 	case errors.As(err, &unknown):
@@ -51,12 +52,12 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 	case err != nil:
 		return err
 	}
-	who := mailbox.Address{Team: config.Name, Agent: config.Find(agent).Name}
-	present, known, err := teams.Present(ctx, who)
-	switch {
+	member := *config.Find(agent)
+	who := mailbox.Address{Team: config.Name, Agent: member.Name}
+	switch dead, err := p.isDead(ctx, config, member); {
 	case err != nil:
 		return err
-	case known && !present:
+	case dead:
 		return p.removeDead(ctx, who)
 	}
 	patience := answerTime
@@ -76,6 +77,16 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 		code: exitFailed, err: fmt.Errorf("%s was asked to end, and has not yet", who),
 		hint: "It may finish what it is at. To end it at once, add --force.",
 	}
+}
+
+// isDead reports whether it is known that no process runs a teammate.
+func (p place) isDead(ctx context.Context, c team.Config, m team.Member) (bool, error) {
+	present, known, err := p.Teams().Present(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
+	if err != nil || known || p.foreign || m.BackendType != team.InProcess {
+		return known && !present, err
+	}
+	open, err := p.leadIsOpen(ctx, c)
+	return !open, err
 }
 
 // removeDead takes a teammate off its team whose process is gone.

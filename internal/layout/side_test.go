@@ -18,7 +18,7 @@ func TestSidePaths(t *testing.T) {
 		root.Key():                         "/r/cadre/key",
 		root.OpenAsk("ask-12"):             "/r/cadre/asks/ask-12.json",
 		root.AskAnswer("ask-12"):           "/r/cadre/asks/ask-12.answer.json",
-		filepath.Dir(root.Key()):           string(root.OwnDir()),
+		filepath.Dir(root.Key()):           root.OwnDir(),
 		filepath.Dir(root.OpenAsk("../x")): root.AsksDir(),
 	}
 	for got, want := range paths {

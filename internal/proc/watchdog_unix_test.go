@@ -110,20 +110,31 @@ func (p *parent) said() string {
 	return p.out.Text()
 }
 
-// pids reads n process ids, a line each.
+// pids reads n process ids, a line each. None of them outlives the test.
 func (p *parent) pids(n int) []int {
 	p.t.Helper()
 	var pids []int
 	for range n {
 		pids = append(pids, pidIn(p.t, p.said()))
 	}
+	p.t.Cleanup(func() {
+		for _, pid := range pids {
+			if alive(pid) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	})
 	return pids
 }
 
 func (p *parent) watchdog() int {
 	p.t.Helper()
 	p.tell("watchdog")
-	return pidIn(p.t, strings.TrimPrefix(p.said(), "watchdog "))
+	pid := pidIn(p.t, strings.TrimPrefix(p.said(), "watchdog "))
+	if pid == 0 { // a signal to it would go to this very test
+		p.t.Fatal("there is no watchdog")
+	}
+	return pid
 }
 
 // kill does what nobody can prepare for, to the parent's whole group.
@@ -157,7 +168,6 @@ func wantGone(t *testing.T, pids ...int) {
 		for _, pid := range left() {
 			what, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			t.Errorf("process %d is alive: %s", pid, bytes.ReplaceAll(what, []byte{0}, []byte(" ")))
-			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
@@ -213,15 +223,11 @@ func TestWatchdogLeavesEndedRunsAlone(t *testing.T) {
 			t.Fatal(got)
 		}
 		watchdog := p.watchdog()
-		if !alive(watchdog) {
-			t.Fatal("there is no watchdog")
-		}
 		end(p)
 		wantGone(t, watchdog)
 		if !alive(pid) {
 			t.Error("the watchdog ended what an ended run had let go")
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 

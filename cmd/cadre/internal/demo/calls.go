@@ -17,8 +17,12 @@ var reading = map[string]string{"Read": "reads", "Glob": "lists", "Grep": "searc
 // quiet are the tools of which only the effect is told, or nothing.
 var quiet = map[string]bool{
 	"TaskCreate": true, "TaskUpdate": true, "TaskList": true, "TaskGet": true,
-	"TeamCreate": true, "TeamDelete": true, "SendMessage": true, "Agent": true, "Task": true,
+	"TeamCreate": true, "TeamDelete": true, "SendMessage": true, "Agent": true, "Task": true, waitTool: true,
 }
+
+// waitTool is the tool that waits without talking: its calls are told by what
+// they wait for and what they wake to.
+const waitTool = "Wait"
 
 // asked notes the calls of a reply as it is stored, which is before anything
 // comes of them: the event that a call begins may be overtaken by its effects.
@@ -80,6 +84,8 @@ func (t *teller) describe(c call) (verb, what string) {
 		return "forms", "a team"
 	case "TeamDelete":
 		return "dissolves", "the team"
+	case waitTool:
+		return "waits", awaited(c)
 	case "SendMessage":
 		return "writes", "a message"
 	case "Agent", "Task":
@@ -145,12 +151,25 @@ func (t *teller) toolEnded(m *member, ended event.ToolEnded) []entry {
 	case reading[c.tool] != "" && !ended.IsError:
 		t.hasRead(m, verb, what)
 		return nil
+	case c.tool == waitTool && !ended.IsError:
+		return t.waitEnds(m, ended.Text, t.record.elapsed(t.record.ended))
 	case quiet[c.tool] && !ended.IsError:
+		return nil
+	case ended.IsError && t.wasRefused(m, c):
 		return nil
 	case ended.IsError && (c.tool != "Bash" || last == ""):
 		last = firstLine(ended.Text)
 	}
 	return []entry{{who: m, verb: verb, text: what, mark: c.mark(ended.IsError, last)}}
+}
+
+// wasRefused reports whether a failed call is a try to close a task that its
+// check refused, which was told when the check ended.
+func (t *teller) wasRefused(m *member, c call) bool {
+	try := refused{m.name, strings.TrimPrefix(c.text("taskId"), "#")}
+	was := c.tool == "TaskUpdate" && t.told[try]
+	delete(t.told, try)
+	return was
 }
 
 // hasRead adds to what the agent reads in a row, which is told later.

@@ -37,9 +37,12 @@ func (t *teller) taskChanged(m *member, before *task.Task, now task.Task) []entr
 	}
 	if before == nil {
 		if now.Status != task.Deleted {
-			add(m, "plans", plain, title)
+			out = append(out, planned(m, now))
 		}
 		before = &task.Task{Status: task.Pending}
+	}
+	if e, ok := newEvidence(before, now); ok && !e.Passed {
+		out = append(out, t.refusal(who, now, e))
 	}
 	if len(now.BlockedBy) > len(before.BlockedBy) {
 		add(m, "orders", plain, title+" waits for #"+flat(strings.Join(now.BlockedBy, " and #")))
@@ -47,7 +50,7 @@ func (t *teller) taskChanged(m *member, before *task.Task, now task.Task) []entr
 	switch {
 	case now.Status == before.Status && now.Owner == before.Owner:
 	case now.Status == task.Completed:
-		add(who, "closes", green, title)
+		out = append(out, entry{who: who, verb: "closes", style: green, text: title, mark: proved(now)})
 		out = append(out, t.freed(now)...)
 	case now.Status == task.InProgress:
 		add(who, "takes", bold, title)
@@ -57,6 +60,15 @@ func (t *teller) taskChanged(m *member, before *task.Task, now task.Task) []entr
 		add(t.record.named(t.record.nameOf(before.Owner)), "puts back", yellow, title)
 	}
 	return out
+}
+
+// planned tells of a new task, and what will prove that it is done.
+func planned(m *member, t task.Task) entry {
+	e := entry{who: m, verb: "plans", text: taskTitle(t)}
+	if check := t.Check(); check != "" {
+		e.mark = span{dim, "to be proved by: " + firstLine(check)}
+	}
+	return e
 }
 
 // freed tells which tasks waited for this one last.

@@ -18,7 +18,7 @@ import (
 // Goal is what the lead is asked to do.
 const Goal = `The checks of this project fail (sh check.sh). Get them to pass.
 
-Do it as the lead of a team: create a team, write a task list with one task for each part and say which has to wait for which, and spawn three teammates to do the work. They are handed open tasks when they are idle. Let them tell you and each other what matters. check.sh and tests/ must stay as they are. When all tasks are done, read the whole diff and run all checks yourself, then shut every teammate down, delete the team, and tell me what came of it.`
+Do it as the lead of a team: create a team, write a task list with one task for each part, give each its test as the check that proves it (metadata.check, like sh tests/parse.sh), say which has to wait for which, and spawn three teammates to do the work. They are handed open tasks when they are idle. Let them tell you and each other what matters, and use Wait while they work. check.sh and tests/ must stay as they are. When all tasks are done, read the whole diff and run all checks yourself, then shut every teammate down, delete the team, and tell me what came of it.`
 
 // AllowedTools are the permission rules that the goal needs besides edits in the
 // project's folder: its checks, the tool itself, and looking at what changed.

@@ -28,11 +28,15 @@ type teller struct {
 	last   map[string]string // by call: what tells most of its result
 	reads  []*entry          // what agents have read since the last entry, one for each
 	team   bool              // there is a team
+	waits  map[*member]*waits
+	held   []entry          // wake-ups, until what they woke to is told
+	told   map[refused]bool // closing a task that its check refused, while the call lasts
 }
 
 func newTeller(r *Record, dir string) *teller {
 	return &teller{
 		record: r, dir: dir, calls: make(map[string]call), last: make(map[string]string),
+		waits: make(map[*member]*waits), told: make(map[refused]bool),
 	}
 }
 
@@ -52,7 +56,7 @@ func (t *teller) tell(ev event.Event) []entry {
 		t.begin(m, started)
 	}
 	t.record.Add(ev)
-	out := t.entries(m, ev.Body, before)
+	out := t.withHeld(m, ev.Body, t.entries(m, ev.Body, before))
 	for i := range out {
 		out[i].at = t.record.elapsed(ev.At)
 	}
@@ -60,6 +64,18 @@ func (t *teller) tell(ev event.Event) []entry {
 		out = append(t.rest(), out...)
 	}
 	return out
+}
+
+// withHeld puts wake-ups that were held back after the news that they woke to,
+// and at the latest before what the agent does next.
+func (t *teller) withHeld(m *member, body event.Body, out []entry) []entry {
+	if _, isTask := body.(event.TaskChanged); isTask {
+		return append(out, t.letGo(m, body)...)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append(t.letGo(m, body), out...)
 }
 
 func (t *teller) entries(m *member, body event.Body, before prior) []entry {
@@ -81,6 +97,10 @@ func (t *teller) entries(m *member, body event.Body, before prior) []entry {
 		if m.said != before.said {
 			m.doing = ""
 			return []entry{{who: m, verb: "says", text: flat(m.said), prose: true}}
+		}
+	case event.ToolStarted:
+		if body.Tool == waitTool {
+			return t.waitBegins(m, body, t.record.elapsed(t.record.ended))
 		}
 	case event.ToolEnded:
 		return t.toolEnded(m, body)

@@ -204,6 +204,9 @@ func (p *printer) outcome(r Report) {
 	} else {
 		p.line(span{red + ";" + bold, "✗ The demo failed: "}, span{plain, flat(r.Reason) + fmt.Sprintf(". %s.", before)})
 	}
+	if proofs := r.proofText(); proofs != "" {
+		p.line(span{plain, "  " + proofs + "."})
+	}
 	if r.Kept {
 		p.line(span{plain, "  The project: "}, span{bold, flat(r.Folder)}, span{dim, "  (git diff shows the changes)"})
 		if r.State != "" {

@@ -26,6 +26,7 @@ type Record struct {
 
 	agents  []*member
 	tally   *event.Tally
+	refused map[string]int // by task: how often its check failed
 	started time.Time
 	ended   time.Time
 }
@@ -55,7 +56,7 @@ const leadName = "lead"
 
 // NewRecord makes an empty record.
 func NewRecord() *Record {
-	return &Record{tally: event.NewTally()}
+	return &Record{tally: event.NewTally(), refused: make(map[string]int)}
 }
 
 // Add takes the next event in.
@@ -110,6 +111,13 @@ func (r *Record) taskChanged(t task.Task) {
 	i, found := slices.BinarySearchFunc(r.Tasks, t, func(a, b task.Task) int {
 		return cmp.Or(cmp.Compare(task.Number(a.ID), task.Number(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
+	var before *task.Task
+	if found {
+		before = &r.Tasks[i]
+	}
+	if e, ok := newEvidence(before, t); ok && !e.Passed {
+		r.refused[t.ID]++
+	}
 	switch {
 	case !found && t.Status != task.Deleted:
 		r.Tasks = slices.Insert(r.Tasks, i, t)

@@ -62,6 +62,7 @@ type TaskFacts struct {
 	Status    task.Status `json:"status"`
 	Owner     string      `json:"owner,omitempty"`
 	BlockedBy []string    `json:"blockedBy"`
+	Proof     Proof       `json:"proof"`
 }
 
 // MailFacts is what the agents wrote to each other.
@@ -85,7 +86,7 @@ func NewReport(run Run) Report {
 		r.Result = "failed"
 	}
 	for _, t := range run.Record.Tasks {
-		r.Tasks = append(r.Tasks, TaskFacts{t.ID, t.Subject, t.Status, t.Owner, append([]string{}, t.BlockedBy...)})
+		r.Tasks = append(r.Tasks, TaskFacts{t.ID, t.Subject, t.Status, t.Owner, append([]string{}, t.BlockedBy...), run.Record.proof(t)})
 	}
 	r.addAgents(run.Record)
 	return r

@@ -64,6 +64,16 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s has no colour", a.Name)
 		}
 	}
+	refused := 0
+	for _, done := range r.Tasks {
+		if !done.Proof.Proved || !strings.HasPrefix(done.Proof.Check, "sh tests/") {
+			t.Errorf("#%s: %+v", done.ID, done.Proof)
+		}
+		refused += done.Proof.Refused
+	}
+	if refused != 1 || r.Tasks[2].Proof.Refused != 1 {
+		t.Errorf("%d refused, want one of #3", refused)
+	}
 	owned := 0
 	for _, a := range r.Agents {
 		owned += len(a.Tasks)
@@ -89,6 +99,7 @@ func TestPrintedReport(t *testing.T) {
 		for _, want := range []string{
 			"lib/parse.sh", "sum_of() {", "ok    report  June: rent", "all 24 checks pass", "#4", "ada", "cleo",
 			"tally works again", "The checks pass.", "16 of 24 checks failed before", run.Project.Dir,
+			"4 of 4 tasks proved by their checks, 1 closed too early and refused.",
 		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: %q is missing", name, want)

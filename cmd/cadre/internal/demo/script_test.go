@@ -35,6 +35,14 @@ func TestAnyOrder(t *testing.T) {
 					t.Errorf("%s has not left", mate.Name)
 				}
 			}
+			for _, one := range s.tasks {
+				if e, ok := one.Checked(); !ok || !e.Passed {
+					t.Errorf("task #%s is not proved: %+v", one.ID, e)
+				}
+			}
+			if s.early != 1 || s.late != 0 {
+				t.Errorf("%d tasks were closed too early, want 1; %d waits were in vain, want 0", s.early, s.late)
+			}
 			if len(s.agents) != 4 {
 				t.Errorf("%d agents, want a lead and three teammates", len(s.agents))
 			}
@@ -130,6 +138,38 @@ func TestCheckFailsFromOutside(t *testing.T) {
 	}
 	if want := "tally is not repaired: 1 of 25 checks fail. The first is: weather it rains."; !strings.HasPrefix(s.lead().last(), want) {
 		t.Errorf("the lead ends with %q", s.lead().last())
+	}
+}
+
+// TestNobodyComesBack: a lead that waits in vain, since whoever is stuck can't
+// tell it, looks for itself.
+func TestNobodyComesBack(t *testing.T) {
+	wrong := wrongEdits["octal"]
+	script := bytes.Replace(ScriptText(), []byte(wrong[0]), []byte(wrong[1]), 1)
+	s, _ := play(t, script, 6, func(s *sim) {
+		s.denied = func(tool string, in map[string]any) string {
+			if text, _ := in["content"].(string); tool == "SendMessage" && strings.HasPrefix(text, "I cannot finish") {
+				return "Permission to use SendMessage has been denied."
+			}
+			return ""
+		}
+	})
+	if s.late == 0 || !strings.HasPrefix(s.lead().last(), "tally is not repaired: ") {
+		t.Errorf("%d waits in vain; the lead ends with %q", s.late, s.lead().last())
+	}
+}
+
+// TestFailedTeammate: a lead that hears of a turn that failed does not wait on.
+func TestFailedTeammate(t *testing.T) {
+	broken := bytes.Replace(ScriptText(), []byte(`"name": "show amounts",
+      "when": {
+        "role": "teammate"`), []byte(`"name": "show amounts",
+      "when": {
+        "role": "sub-agent"`), 1)
+	broken = bytes.Replace(broken, []byte(`"name": "see it pass",`), []byte(`"name": "see it pass", "fault": {"class": "server", "status": 500, "message": "gone"},`), 1)
+	s, _ := play(t, broken, 8, func(s *sim) { s.mayFail = true })
+	if s.late != 0 || !slices.ContainsFunc(s.lead().said, func(text string) bool { return strings.Contains(text, "could not go on") }) {
+		t.Errorf("%d waits in vain; the lead said %q", s.late, s.lead().said)
 	}
 }
 

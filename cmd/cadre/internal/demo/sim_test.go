@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -26,16 +27,20 @@ import (
 // Who moves next, who is handed which open task and when mail arrives are all
 // left to chance, so a script that survives it depends on none of that.
 type sim struct {
-	t      *testing.T
-	dir    string
-	model  provider.Model
-	rand   *rand.Rand
-	agents []*simAgent
-	tasks  []task.Task
-	team   string
-	mail   []string // "from>to", of what agents wrote to each other
-	denied func(tool string, input map[string]any) string
-	events *event.Stream // nil: nobody watches
+	t       *testing.T
+	dir     string
+	model   provider.Model
+	rand    *rand.Rand
+	agents  []*simAgent
+	tasks   []task.Task
+	team    string
+	mail    []string // "from>to", of what agents wrote to each other
+	denied  func(tool string, input map[string]any) string
+	events  *event.Stream // nil: nobody watches
+	clock   time.Time     // of the evidence
+	mayFail bool          // a teammate's turn may end with an error
+	late    int           // waits whose time was up
+	early   int           // tries to close a task that its check refused
 }
 
 type simAgent struct {
@@ -48,6 +53,13 @@ type simAgent struct {
 	said     []string
 	color    string
 	outcome  event.Outcome
+	waits    *simWait // nil when it does not wait
+}
+
+// simWait is a call of Wait that has not returned.
+type simWait struct {
+	call  string
+	tasks []string
 }
 
 type simMail struct{ from, text string }
@@ -97,9 +109,14 @@ func (s *sim) run() {
 	for range 2000 {
 		var ready []*simAgent
 		for _, a := range s.agents {
-			if !a.gone && (a.busy || len(a.inbox) > 0 || s.claimable(a) != nil) {
+			switch {
+			case a.gone || a.waits != nil && len(a.inbox) == 0 && s.waitDone(a.waits) < len(a.waits.tasks):
+			case a.busy || len(a.inbox) > 0 || s.claimable(a) != nil:
 				ready = append(ready, a)
 			}
+		}
+		if len(ready) == 0 && s.lead().waits != nil {
+			ready = append(ready, s.lead()) // its time is up
 		}
 		if len(ready) == 0 {
 			return
@@ -135,7 +152,11 @@ func (s *sim) claimable(a *simAgent) []int {
 
 // move is one step of an agent: it takes input, or makes a round.
 func (s *sim) move(a *simAgent) {
-	if a.busy {
+	switch {
+	case a.waits != nil:
+		s.wake(a)
+		return
+	case a.busy:
 		s.round(a)
 		return
 	}
@@ -196,12 +217,48 @@ func (s *sim) post(from, to, text string) error {
 	return nil
 }
 
+// waitDone counts the tasks that are waited for and completed.
+func (s *sim) waitDone(w *simWait) int {
+	done := 0
+	for _, t := range s.tasks {
+		if slices.Contains(w.tasks, t.ID) && t.Status == task.Completed {
+			done++
+		}
+	}
+	return done
+}
+
+// wake ends a wait, as the tool does: when all is done, or else when input
+// waits, or else when nobody will do anything any more.
+func (s *sim) wake(a *simAgent) {
+	w, done := a.waits, s.waitDone(a.waits)
+	a.waits = nil
+	head := ""
+	switch {
+	case done == len(w.tasks):
+	case len(a.inbox) > 0:
+		head = "Something for you came in; it follows. The wait has ended early. "
+	default:
+		head = "The time is up (10m0s). "
+		s.late++
+	}
+	text := head + fmt.Sprintf("%d of %d done:", done, len(w.tasks))
+	result := transcript.Block{Type: transcript.ToolResult, ToolUseID: w.call, Text: text}
+	s.tell(a, event.Stored{Entry: transcript.Entry{Kind: transcript.KindUser, Message: transcript.Message{Role: transcript.User, Content: []transcript.Block{result}}}})
+	s.tell(a, event.ToolEnded{Call: w.call, Tool: waitTool, Text: text})
+	a.add(append([]transcript.Block{result}, s.take(a)...)...)
+}
+
 func (s *sim) round(a *simAgent) {
 	if err := transcript.Check(a.messages); err != nil {
 		s.t.Fatalf("conversation of %q: %v", a.Name, err)
 	}
 	var reply transcript.Message
 	for ev, err := range s.model.Stream(context.Background(), provider.Request{Model: "demo", Messages: a.messages, Agent: a.Agent}) {
+		if err != nil && s.mayFail && a != s.lead() {
+			s.fail(a, err)
+			return
+		}
 		if err != nil {
 			s.t.Fatalf("%q: %v", a.Name, err)
 		}
@@ -226,6 +283,15 @@ func (s *sim) round(a *simAgent) {
 	}
 	var results []transcript.Block
 	for _, use := range reply.ToolUses() {
+		if use.Name == waitTool {
+			var in struct{ Tasks []string }
+			if err := json.Unmarshal(use.Input, &in); err != nil || len(reply.ToolUses()) != 1 || len(in.Tasks) == 0 {
+				s.t.Fatalf("a wait among %d calls for %v: %v", len(reply.ToolUses()), in.Tasks, err)
+			}
+			s.tell(a, event.ToolStarted{Call: use.ID, Tool: use.Name, Input: use.Input})
+			a.waits = &simWait{use.ID, in.Tasks}
+			return
+		}
 		// The event that a call begins may come after its effects.
 		late := s.rand.IntN(2) == 0
 		started := event.ToolStarted{Call: use.ID, Tool: use.Name, Input: use.Input}
@@ -261,6 +327,14 @@ func (s *sim) round(a *simAgent) {
 	}
 }
 
+// fail ends a turn with an error, which the runtime tells the lead of.
+func (s *sim) fail(a *simAgent, err error) {
+	a.busy = false
+	a.outcome.Reason, a.outcome.Err = event.Failed, err.Error()
+	s.tell(a, event.TurnEnded{Outcome: a.outcome})
+	_ = s.post(a.Name, "team-lead", fmt.Sprintf(`{"type":"idle_notification","from":%q,"timestamp":"x","idleReason":"failed","failureReason":"gone"}`, a.Name))
+}
+
 // call does what a tool does, with the results that facts §2, §3 and §5 give.
 func (s *sim) call(a *simAgent, use transcript.Block) (string, error) {
 	var in map[string]any
@@ -280,14 +354,11 @@ func (s *sim) call(a *simAgent, use transcript.Block) (string, error) {
 	case "Glob", "Grep":
 		return "some files", nil
 	case "Bash":
-		cmd := exec.Command("sh", "-c", str("command"))
-		cmd.Dir = s.dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("Exit code %d\n%s", cmd.ProcessState.ExitCode(), out)
+		out, code := s.shell(str("command"))
+		if code != 0 {
+			return "", fmt.Errorf("Exit code %d\n%s", code, out)
 		}
-		return string(out), nil
+		return out, nil
 	case "Edit":
 		return s.edit(str("file_path"), str("old_string"), str("new_string"))
 	case "TeamCreate":
@@ -318,6 +389,47 @@ func (s *sim) call(a *simAgent, use transcript.Block) (string, error) {
 	return "", fmt.Errorf("No such tool available: %s", use.Name)
 }
 
+// shell runs a command in the project's folder.
+func (s *sim) shell(command string) (out string, code int) {
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	text, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// prove runs the check of a task that is to be completed, keeps what came of it,
+// and returns what refuses it.
+func (s *sim) prove(a *simAgent, id string) error {
+	i := slices.IndexFunc(s.tasks, func(t task.Task) bool { return t.ID == id })
+	if i < 0 || s.tasks[i].Check() == "" {
+		return nil
+	}
+	check := s.tasks[i].Check()
+	if s.denied != nil {
+		if why := s.denied("Bash", map[string]any{"command": check}); why != "" {
+			return fmt.Errorf("%s", why)
+		}
+	}
+	out, code := s.shell(check)
+	s.clock = s.clock.Add(time.Second)
+	e := task.Evidence{Command: check, Passed: code == 0, ExitCode: code, Output: out, By: a.Name, At: s.clock}
+	kept, _, err := task.Apply(s.tasks, id, task.Change{Metadata: e.Metadata()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.tasks[i] = kept.After
+	s.tellTasks(a, kept.After)
+	if code != 0 {
+		s.early++
+		return fmt.Errorf("Task #%s stays in_progress: its check failed, exit code %d.\n\nCheck: %s\n%s", id, code, check, out)
+	}
+	return nil
+}
+
 func (s *sim) edit(path, old, replacement string) (string, error) {
 	if !strings.HasPrefix(path, s.dir) {
 		return "", fmt.Errorf("edit outside the project: %s", path)
@@ -336,7 +448,13 @@ func (s *sim) taskCall(a *simAgent, tool string, str func(string) string, in map
 	switch tool {
 	case "TaskCreate":
 		id := fmt.Sprint(len(s.tasks) + 1)
-		s.tasks = append(s.tasks, task.Task{ID: id, Subject: str("subject"), Description: str("description"), Status: task.Pending})
+		created := task.Task{ID: id, Subject: str("subject"), Description: str("description"), Status: task.Pending}
+		if metadata, ok := in["metadata"].(map[string]any); ok {
+			for key, value := range metadata {
+				created.Metadata.Set(key, value)
+			}
+		}
+		s.tasks = append(s.tasks, created)
 		s.tellTasks(s.lead(), s.tasks[len(s.tasks)-1])
 		return fmt.Sprintf("Task #%s created successfully: %s", id, str("subject")), nil
 	case "TaskList":
@@ -360,6 +478,11 @@ func (s *sim) taskCall(a *simAgent, tool string, str func(string) string, in map
 	if list, ok := in["addBlockedBy"].([]any); ok {
 		for _, id := range list {
 			c.AddBlockedBy = append(c.AddBlockedBy, id.(string))
+		}
+	}
+	if c.Status != nil && *c.Status == task.Completed {
+		if err := s.prove(a, str("taskId")); err != nil {
+			return "", err
 		}
 	}
 	out, others, err := task.Apply(s.tasks, str("taskId"), c)

@@ -216,6 +216,11 @@ func (v *View) taskLines() []line {
 				name.style = agentColors[m.color]
 			}
 			l = append(l, name)
+			if e, ok := t.Checked(); ok && !e.Passed && t.Status != task.Completed {
+				l = append(l, span{red, "  ✗ not proved yet"})
+			} else if ok && e.Passed {
+				l = append(l, span{green, "  ✓ proved"})
+			}
 		case len(blockers) > 0:
 			l = append(l, span{dim, "waits for #" + flat(strings.Join(blockers, " #"))})
 		}

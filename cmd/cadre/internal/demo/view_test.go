@@ -139,14 +139,18 @@ func TestPlainLines(t *testing.T) {
 	for _, want := range []string{
 		"lead runs     sh check.sh  ✗ 16 of 24 checks fail",
 		"lead forms    team tally",
-		"lead plans    #4 Add up the report\n",
+		"lead plans    #4 Add up the report  to be proved by: sh tests/report.sh\n",
+		"lead waits    for #1, #2, #3, #4\n",
+		"lead wakes    4 of 4 done  after ",
+		"closes   #3 Document --only  ✗ refused by its check: 1 of 6 fail: the README tells of --only\n",
+		"closes   #3 Document --only  ✓ proved: 6 checks pass\n",
 		"lead orders   #4 Add up the report waits for #1 and #2",
 		"cleo joins    as general-purpose",
 		"reads    lib/parse.sh, tests/parse.sh\n",
 		"edits    lib/money.sh  +14 −0",
 		"runs     sh tests/parse.sh  ✗ 3 of 7 fail: 84.08 is 8408 cents: want '8408', got ''\n",
 		"runs     sh tests/parse.sh  ✓ 7 checks pass\n",
-		"closes   #4 Add up the report\n",
+		"closes   #4 Add up the report  ✓ proved: 7 checks pass\n",
 		"·    is free  #4 Add up the report\n",
 		"→ all    parse_amount is exact now",
 		"lead → ada    Please shut down: All checks pass. Thank you!",
@@ -188,6 +192,18 @@ func started(call, tool, input string) event.Body {
 	return event.ToolStarted{Call: call, Tool: tool, Input: json.RawMessage(input)}
 }
 
+// ended is a call of Wait that has returned.
+func ended(call, text string) event.Body {
+	return event.ToolEnded{Call: call, Tool: "Wait", Text: text}
+}
+
+// checked is a task whose check ran at a second of its own.
+func checked(t task.Task, second int64, output string, passed bool) task.Task {
+	t.Metadata = task.Evidence{Command: "make dig", Passed: passed, Output: output, By: "ada", At: time.Unix(second, 0)}.Metadata()
+	t.Metadata.Set(task.CheckKey, "make dig")
+	return t
+}
+
 func said(text string) event.Body {
 	return event.Stored{Entry: transcript.Entry{Kind: transcript.KindAssistant, Message: transcript.Message{Content: []transcript.Block{transcript.TextBlock(text)}}}}
 }
@@ -195,6 +211,7 @@ func said(text string) event.Body {
 func TestEntries(t *testing.T) {
 	open := task.Task{ID: "1", Subject: "Dig", Status: task.Pending}
 	taken := task.Task{ID: "1", Subject: "Dig", Status: task.InProgress, Owner: "ada"}
+	closed := task.Task{ID: "1", Subject: "Dig", Status: task.Completed, Owner: "ada"}
 	for _, tc := range []struct {
 		name   string
 		bodies []any
@@ -225,6 +242,26 @@ func TestEntries(t *testing.T) {
 			"  0.0s ada  fails    no rule\n"},
 		{"taken and put back", []any{event.TaskChanged{Task: open}, ada, event.TaskChanged{Task: taken}, event.Agent{}, event.TaskChanged{Task: open}},
 			"  0.0s lead plans    #1 Dig\n  0.0s ada  takes    #1 Dig\n  0.0s ada  puts back #1 Dig\n"},
+		{"a wait that mail interrupts is told once", []any{
+			started("1", "Wait", `{"agents":["ada","ben"],"mode":"any"}`), ended("1", "Something for you came in; it follows. The wait has ended early. 0 of 2 done:\n- [ ] ada"),
+			started("2", "Wait", `{"agents":["ada","ben"],"mode":"any"}`), ended("2", "Something for you came in; it follows. The wait has ended early. 0 of 2 done:"),
+			started("3", "Wait", `{"agents":["ada","ben"],"mode":"any"}`), ended("3", "1 of 2 done:"),
+		}, "  0.0s lead waits    for one of ada, ben\n  0.0s lead wakes    0 of 2 done; reads its mail and waits on\n" +
+			"  0.0s lead wakes    1 of 2 done  after 0s, without polling\n"},
+		{"a wait in vain", []any{started("1", "Wait", `{}`), ended("1", "The time is up (10m0s). 0 of 2 done:")},
+			"  0.0s lead waits    for everybody\n  0.0s lead wakes    The time is up (10m0s). 0 of 2 done\n"},
+		{"a wake-up comes after its news", []any{
+			event.TaskChanged{Task: taken}, started("1", "Wait", `{"tasks":["1"]}`), ended("1", "1 of 1 done:"), ada, event.TaskChanged{Task: closed},
+		}, "  0.0s lead plans    #1 Dig\n  0.0s lead takes    #1 Dig\n  0.0s lead waits    for #1\n  0.0s ada  closes   #1 Dig\n  0.0s lead wakes    1 of 1 done  after 0s, without polling\n"},
+		{"a wake-up is not held for ever", []any{
+			event.TaskChanged{Task: taken}, started("1", "Wait", `{"tasks":["1"]}`), ended("1", "1 of 1 done:"), said("Well."),
+		}, "  0.0s lead plans    #1 Dig\n  0.0s lead takes    #1 Dig\n  0.0s lead waits    for #1\n  0.0s lead wakes    1 of 1 done  after 0s, without polling\n  0.0s lead says     Well.\n"},
+		{"refused, then proved", []any{
+			ada, started("1", "TaskUpdate", `{"taskId":"1","status":"completed"}`), event.TaskChanged{Task: checked(taken, 1, "deep enough?\nno", false)},
+			event.ToolEnded{Call: "1", Tool: "TaskUpdate", IsError: true, Text: "Task #1 stays in_progress"},
+			event.TaskChanged{Task: checked(taken, 2, "", true)}, event.TaskChanged{Task: checked(closed, 2, "", true)},
+		}, "  0.0s ada  plans    #1 Dig  to be proved by: make dig\n  0.0s ada  closes   #1 Dig  ✗ refused by its check: no\n  0.0s ada  takes    #1 Dig\n" +
+			"  0.0s ada  closes   #1 Dig  ✓ proved by make dig\n"},
 		{"idle is no news", []any{ada, event.MailSent{To: mailbox.Address{Agent: "team-lead"}, Message: mailbox.Message{From: "ada", Text: `{"type":"idle_notification","from":"ada","timestamp":"x","idleReason":"available"}`}}}, ""},
 		{"info is no news", []any{event.Noticed{Level: "info", Text: "x"}}, ""},
 		{"a warning is", []any{event.Noticed{Level: "warning", Text: "x"}}, "  0.0s lead warning  x\n"},
@@ -257,6 +294,9 @@ func TestHostileText(t *testing.T) {
 		event.ToolDenied{Tool: evil, Input: in, Remedy: evil}, event.Retrying{Reason: evil},
 		event.TeamChanged{Team: evil, Members: []event.Member{{Name: evil}}},
 		event.TaskChanged{Task: task.Task{ID: evil, Subject: evil, Owner: evil, Status: task.InProgress, BlockedBy: []string{evil}}},
+		event.TaskChanged{Task: checked(task.Task{ID: "7", Subject: evil, Owner: evil, Status: task.InProgress}, 1, evil, false)},
+		event.ToolStarted{Call: "4", Tool: "Wait", Input: json.RawMessage(`{"agents":[` + string(quoted) + `]}`)},
+		event.ToolEnded{Call: "4", Tool: "Wait", Text: evil},
 		event.MailSent{To: mailbox.Address{Agent: evil}, Message: mailbox.Message{From: evil, Text: evil}},
 		event.Noticed{Level: "error", Text: evil}, event.TurnEnded{Outcome: event.Outcome{Reason: event.Failed, Err: evil}},
 	} {

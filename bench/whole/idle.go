@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// idleTeammates is how many rest in the process that is weighed.
+const idleTeammates = 1000
+
+// idleRows weighs the built program with a team of in-process teammates that had
+// one turn each and are idle, against the same program with a team of none.
+func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
+	c, err := b.leadCrew(ctx, "idle", "--teammate-mode", "in-process")
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	alone, err := weigh(ctx, c.lead.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	const together = 50
+	for from := 0; from < idleTeammates; from += together {
+		if err := c.start(ctx, from, from+together); err != nil {
+			return nil, err
+		}
+	}
+	full, err := weigh(ctx, c.lead.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	memory := bytesWithin("memory of the process with 1,000 idle teammates", full.memory, 250, mebibyte, "MiB")
+	memory.limit = fmt.Sprintf("%.1f MiB", float64(alone.memory)/mebibyte)
+	return []row{
+		memory,
+		bytesWithin("the same for each teammate", (full.memory-alone.memory)/idleTeammates, 250, 1<<10, "KiB"),
+		{what: "open files", cadre: strconv.Itoa(full.files), limit: strconv.Itoa(alone.files)},
+		{what: "threads", cadre: strconv.Itoa(full.threads), limit: strconv.Itoa(alone.threads)},
+	}, nil
+}
+
+// weight is what a process holds at a moment.
+type weight struct {
+	memory  int64 // resident, bytes
+	files   int   // 0 where the system does not list them
+	threads int   // likewise
+}
+
+func weigh(ctx context.Context, pid int) (weight, error) {
+	out, err := exec.CommandContext(ctx, "ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return weight{}, fmt.Errorf("ask for the memory of process %d: %w", pid, err)
+	}
+	kibibytes, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err != nil {
+		return weight{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	files, _ := os.ReadDir(filepath.Join(proc, "fd"))
+	threads, _ := os.ReadDir(filepath.Join(proc, "task"))
+	return weight{kibibytes << 10, len(files), len(threads)}, nil
+}

@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// askingScript makes one call that has to be asked about, and says what came of it.
+const askingScript = `{"rules": [
+	{"when": {"done": {"tool": "Bash", "outcome": "failed", "result": "(?P<said>use .*)"}}, "say": "I was told: ${said}"},
+	{"when": {"done": {"tool": "Bash", "result": "(?P<said>made of .*)"}}, "say": "It said ${said}"},
+	{"calls": [{"tool": "Bash", "input": {"command": "echo made of $((1 + 1))"}}]}
+]}`
+
+// A run that nobody sits in front of waits for an answer from outside when its
+// questions have a deadline.
+func TestAnsweringFromOutside(t *testing.T) {
+	for _, tc := range []struct{ name, verdict, message, want string }{
+		{"allow", "allow", "", "It said made of 2"},
+		{"deny", "deny", "use another way", "I was told: use another way"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			script := filepath.Join(t.TempDir(), "ask.jsonc")
+			if err := os.WriteFile(script, []byte(askingScript), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			env := environment(t)
+			run, stdout, stderr := command(t, env, "-p", "go", "--model", "scripted:"+script, "--settings", `{"askDeadlineMs": 600000}`)
+			if err := run.Start(); err != nil {
+				t.Fatal(err)
+			}
+			asked := awaitAsk(t, env)
+			listing, told, _ := command(t, env, "asks")
+			if err := listing.Run(); err != nil || !strings.Contains(told.String(), "May Bash run?") ||
+				!strings.Contains(told.String(), "echo made of $((1 + 1))") || !strings.Contains(told.String(), "until ") {
+				t.Errorf("cadre asks: %v, %s", err, told)
+			}
+			answer, said, complaint := command(t, env, "answer", asked[:9], tc.verdict, "--message", tc.message)
+			if err := answer.Run(); err != nil || said.String() != "Answered.\n" {
+				t.Fatalf("cadre answer: %v, %s%s", err, said, complaint)
+			}
+			if code := exitCode(t, run); code != exitDone || !strings.Contains(stdout.String(), tc.want) {
+				t.Errorf("exit code %d, %s%s", code, stdout, stderr)
+			}
+			if left, text, _ := command(t, env, "asks"); left.Run() != nil || text.String() != "Nobody asks anything.\n" {
+				t.Errorf("what is left: %s", text)
+			}
+		})
+	}
+}
+
+// awaitAsk waits until a question lies on the desk, and returns its id.
+func awaitAsk(t *testing.T, env []string) string {
+	t.Helper()
+	look, over := time.NewTicker(20*time.Millisecond), time.NewTimer(patience)
+	defer look.Stop()
+	defer over.Stop()
+	for {
+		list, out, _ := command(t, env, "asks", "--json")
+		var asks []struct {
+			ID   string `json:"id"`
+			Open bool   `json:"open"`
+		}
+		if err := list.Run(); err == nil && json.Unmarshal(out.Bytes(), &asks) == nil && len(asks) == 1 {
+			if !asks[0].Open {
+				t.Error("its process is said to be gone")
+			}
+			return asks[0].ID
+		}
+		select {
+		case <-look.C:
+		case <-over.C:
+			t.Fatal("nobody asked anything")
+		}
+	}
+}

@@ -1,0 +1,388 @@
+package filestore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/cadre-dev/cadre/filestore"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/task"
+)
+
+// Whatever several processes do to one task list at once, there is an order in
+// which they could have done it one after the other, with the same answers. The
+// model is written anew here: it shares no code with the stores.
+
+// listCall is one call on a list.
+type listCall struct {
+	list     string
+	do       string // create, claim, complete, release, delete, list
+	id       string // of the task to complete or delete
+	owner    string
+	blockers []string
+}
+
+// listAnswer is what came of it.
+type listAnswer struct {
+	id    string // created or claimed; "" when there was nothing to claim
+	ids   string // released
+	known bool   // the task was there, with all that it was to wait for
+	state string // of the whole list
+}
+
+// listState is a list; it is not changed once made.
+type listState struct {
+	last  int
+	tasks map[int]listTask
+}
+
+type listTask struct {
+	status, owner string
+	blockers      []int
+}
+
+func (s listState) String() string {
+	var text strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(s.tasks)) {
+		t := s.tasks[id]
+		fmt.Fprintf(&text, "#%d %s %s %v;", id, t.status, t.owner, t.blockers)
+	}
+	return text.String()
+}
+
+func (s listState) with(id int, t listTask) listState {
+	tasks := map[int]listTask{id: t}
+	for other, t := range s.tasks {
+		if other != id {
+			tasks[other] = t
+		}
+	}
+	s.tasks = tasks
+	return s
+}
+
+// step is what a call does to a list, and what it must answer.
+func (s listState) step(c listCall) (listState, listAnswer) {
+	id, _ := strconv.Atoi(c.id)
+	t, known := s.tasks[id]
+	switch c.do {
+	case "create":
+		return s.create(c)
+	case "claim":
+		return s.claim(c.owner)
+	case "complete":
+		if t.status = "completed"; known {
+			s = s.with(id, t)
+		}
+		return s, listAnswer{known: known}
+	case "delete":
+		if known {
+			s = s.without(id)
+		}
+		return s, listAnswer{known: known}
+	case "release":
+		return s.release(c.owner)
+	}
+	return s, listAnswer{known: true, state: s.String()}
+}
+
+func (s listState) create(c listCall) (listState, listAnswer) {
+	t := listTask{status: "pending"}
+	for _, blocker := range c.blockers {
+		n, _ := strconv.Atoi(blocker)
+		if _, ok := s.tasks[n]; !ok {
+			return s, listAnswer{}
+		}
+		t.blockers = append(t.blockers, n)
+	}
+	s.last++
+	return s.with(s.last, t), listAnswer{id: strconv.Itoa(s.last), known: true}
+}
+
+func (s listState) claim(owner string) (listState, listAnswer) {
+	for _, id := range slices.Sorted(maps.Keys(s.tasks)) {
+		t := s.tasks[id]
+		held := slices.ContainsFunc(t.blockers, func(b int) bool { return s.tasks[b].status != "completed" })
+		if t.status == "pending" && t.owner == "" && !held {
+			t.status, t.owner = "in_progress", owner
+			return s.with(id, t), listAnswer{id: strconv.Itoa(id), known: true}
+		}
+	}
+	return s, listAnswer{known: true}
+}
+
+func (s listState) release(owner string) (listState, listAnswer) {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(s.tasks)) {
+		if t := s.tasks[id]; t.owner == owner && t.status != "completed" {
+			t.status, t.owner = "pending", ""
+			s = s.with(id, t)
+			ids = append(ids, strconv.Itoa(id))
+		}
+	}
+	return s, listAnswer{ids: strings.Join(ids, ","), known: true}
+}
+
+func (s listState) without(id int) listState {
+	tasks := make(map[int]listTask)
+	for other, t := range s.tasks {
+		if other != id {
+			t.blockers = slices.DeleteFunc(slices.Clone(t.blockers), func(b int) bool { return b == id })
+			tasks[other] = t
+		}
+	}
+	s.tasks = tasks
+	return s
+}
+
+// taskListModel checks each list by itself.
+var taskListModel = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		lists := make(map[string][]porcupine.Operation)
+		for _, op := range history {
+			name := op.Input.(listCall).list
+			lists[name] = append(lists[name], op)
+		}
+		return slices.Collect(maps.Values(lists))
+	},
+	Init: func() any { return listState{} },
+	Step: func(state, input, output any) (bool, any) {
+		next, answer := state.(listState).step(input.(listCall))
+		return answer == output.(listAnswer), next
+	},
+	Equal: func(a, b any) bool {
+		return a.(listState).String() == b.(listState).String() && a.(listState).last == b.(listState).last
+	},
+	DescribeOperation: func(input, output any) string {
+		return fmt.Sprintf("%+v -> %+v", input, output)
+	},
+}
+
+// call makes a call on a store.
+func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err error) {
+	a.known = true
+	switch c.do {
+	case "create":
+		var made task.Task
+		made, err = tasks.Create(ctx, c.list, task.Task{Subject: "s", BlockedBy: c.blockers})
+		a.id = made.ID
+	case "claim":
+		var claimed task.Task
+		claimed, _, err = tasks.Claim(ctx, c.list, c.owner)
+		a.id = claimed.ID
+	case "complete":
+		_, err = tasks.Update(ctx, c.list, c.id, completed)
+	case "delete":
+		_, err = tasks.Update(ctx, c.list, c.id, task.Change{Status: ptr(task.Deleted)})
+	case "release":
+		var released []task.Task
+		released, err = tasks.Release(ctx, c.list, c.owner)
+		var ids []string
+		for _, t := range released {
+			ids = append(ids, t.ID)
+		}
+		a.ids = strings.Join(ids, ",")
+	}
+	if errors.Is(err, task.ErrNotFound) || errors.Is(err, task.ErrCycle) { // a new task that waits for its own id
+		return listAnswer{}, nil
+	}
+	return a, err
+}
+
+// draw is a random call by owner.
+func draw(random *rand.Rand, list, owner string) listCall {
+	c := listCall{list: list, owner: owner, do: []string{"create", "create", "claim", "claim", "complete", "release", "delete"}[random.IntN(7)]}
+	someID := func() string { return strconv.Itoa(1 + random.IntN(8)) }
+	switch c.do {
+	case "create":
+		for _, blocker := range []string{someID(), someID()}[:random.IntN(3)] {
+			if !slices.Contains(c.blockers, blocker) {
+				c.blockers = append(c.blockers, blocker)
+			}
+		}
+	case "complete", "delete":
+		c.id = someID()
+	}
+	return c
+}
+
+// record has some workers, each with a store of its own, make random calls on
+// two lists, and returns what they saw, and the lists at the end.
+func record(t *testing.T, seed uint64, workers, calls int) []porcupine.Operation {
+	t.Helper()
+	root := layout.Root(t.TempDir())
+	lists := []string{"one", "two"}
+	var clock atomic.Int64 // one look at it for each call and each answer
+	var mu sync.Mutex
+	var history []porcupine.Operation
+	note := func(worker int, c listCall, do func() listAnswer) {
+		op := porcupine.Operation{ClientId: worker, Input: c, Call: clock.Add(1)}
+		op.Output = do()
+		op.Return = clock.Add(1)
+		mu.Lock()
+		defer mu.Unlock()
+		history = append(history, op)
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		tasks := open(t, root).Tasks()
+		random := rand.New(rand.NewPCG(seed, uint64(w)))
+		wg.Go(func() {
+			for range calls {
+				c := draw(random, lists[random.IntN(len(lists))], fmt.Sprint("w", w))
+				note(w, c, func() listAnswer {
+					a, err := c.call(t.Context(), tasks)
+					if err != nil {
+						t.Errorf("%+v: %v", c, err)
+					}
+					return a
+				})
+			}
+		})
+	}
+	wg.Wait()
+	for _, list := range lists {
+		note(workers, listCall{list: list, do: "list"}, func() listAnswer { return listAnswer{known: true, state: stateOf(t, open(t, root), list)} })
+	}
+	return history
+}
+
+func stateOf(t *testing.T, s *filestore.Store, list string) string {
+	t.Helper()
+	all, err := s.Tasks().List(t.Context(), list)
+	check(t, err)
+	state := listState{tasks: make(map[int]listTask)}
+	for _, one := range all {
+		kept := listTask{status: string(one.Status), owner: one.Owner}
+		for _, blocker := range one.BlockedBy {
+			kept.blockers = append(kept.blockers, task.Number(blocker))
+		}
+		state.tasks[task.Number(one.ID)] = kept
+	}
+	return state.String()
+}
+
+// linearizable checks a history; it gives up after a time that no such history
+// needs.
+func linearizable(history []porcupine.Operation) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(taskListModel, history, time.Minute)
+}
+
+func TestTaskListIsLinearizable(t *testing.T) {
+	rounds := 6
+	if testAll {
+		rounds = 150
+	}
+	for range rounds {
+		seed := rand.Uint64()
+		if got := linearizable(record(t, seed, 5, 12)); got != porcupine.Ok {
+			t.Fatalf("seed %d: %s", seed, got)
+		}
+	}
+}
+
+// The check can fail: histories with one wrong answer are no histories.
+func TestWrongHistoriesAreRejected(t *testing.T) {
+	const seed = 7
+	wrong := map[string]func(c listCall, a *listAnswer) bool{
+		"claimed twice": func(c listCall, a *listAnswer) bool {
+			if c.do != "claim" || a.id == "" || a.id == "1" {
+				return false
+			}
+			a.id = "1"
+			return true
+		},
+		"a created task got another id": func(c listCall, a *listAnswer) bool {
+			if c.do != "create" || !a.known {
+				return false
+			}
+			a.id += "0"
+			return true
+		},
+		"a change of no task": func(c listCall, a *listAnswer) bool {
+			if c.do != "complete" && c.do != "delete" || a.known {
+				return false
+			}
+			a.known = true
+			return true
+		},
+		"released what it had not": func(c listCall, a *listAnswer) bool {
+			if c.do != "release" {
+				return false
+			}
+			a.ids += ",9"
+			return true
+		},
+		"a lost change": func(c listCall, a *listAnswer) bool {
+			if c.do != "list" {
+				return false
+			}
+			a.state = strings.Replace(a.state, "completed", "pending", 1)
+			return true
+		},
+	}
+	for name, spoil := range wrong {
+		history := inTurn(t, seed)
+		if got := linearizable(history); got != porcupine.Ok {
+			t.Fatalf("before: %s", got)
+		}
+		spoiled := false
+		for i := range history {
+			answer := history[i].Output.(listAnswer)
+			if !spoiled && spoil(history[i].Input.(listCall), &answer) {
+				spoiled = answer != history[i].Output
+				history[i].Output = answer
+			}
+		}
+		if !spoiled {
+			t.Errorf("%s: the history has no such answer", name)
+		} else if got := linearizable(history); got != porcupine.Illegal {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	// A claim before its blocker was completed.
+	one := func(at int64, c listCall, a listAnswer) porcupine.Operation {
+		return porcupine.Operation{Input: c, Output: a, Call: 2 * at, Return: 2*at + 1}
+	}
+	early := []porcupine.Operation{
+		one(1, listCall{do: "create"}, listAnswer{id: "1", known: true}),
+		one(2, listCall{do: "create", blockers: []string{"1"}}, listAnswer{id: "2", known: true}),
+		one(3, listCall{do: "claim", owner: "a"}, listAnswer{id: "1", known: true}),
+		one(4, listCall{do: "claim", owner: "b"}, listAnswer{id: "2", known: true}),
+	}
+	if got := linearizable(early); got != porcupine.Illegal {
+		t.Errorf("claimed before its blocker: %s", got)
+	}
+	if got := linearizable(early[:3]); got != porcupine.Ok {
+		t.Errorf("claimed in time: %s", got)
+	}
+}
+
+// inTurn is a history of the model alone, one call after the other.
+func inTurn(t *testing.T, seed uint64) (history []porcupine.Operation) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, seed))
+	var state listState
+	for i := range int64(60) {
+		c := draw(random, "one", "w1")
+		if i == 59 {
+			c = listCall{list: "one", do: "list"}
+		}
+		var a listAnswer
+		state, a = state.step(c)
+		history = append(history, porcupine.Operation{Input: c, Output: a, Call: 2 * i, Return: 2*i + 1})
+	}
+	return history
+}

@@ -1,0 +1,91 @@
+package session
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/cadre-dev/cadre/agent"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/tool"
+)
+
+// permitRequest asks the owner for a permission decision.
+type permitRequest struct {
+	call     tool.Call
+	spec     tool.Spec
+	access   tool.Access
+	approved bool // a person has approved; only a deny can still stop it
+	reply    chan agent.Verdict
+}
+
+// permitFunc is what the loop calls from the goroutine of each call. It gives
+// up with the context, whatever the owner does.
+func (o *owner) permitFunc() func(context.Context, tool.Call, tool.Access) agent.Verdict {
+	s, tools := o.Session, o.cfg.Tools
+	decide := func(ctx context.Context, req permitRequest) agent.Verdict {
+		req.reply = make(chan agent.Verdict, 1)
+		if err := s.put(ctx, req); err != nil {
+			return agent.Verdict{Reason: interruptedAsk}
+		}
+		select {
+		case v := <-req.reply:
+			return v
+		case <-ctx.Done():
+			return agent.Verdict{Reason: interruptedAsk}
+		}
+	}
+	return func(ctx context.Context, call tool.Call, access tool.Access) agent.Verdict {
+		t, _ := tools.Lookup(call.Name)
+		req := permitRequest{call: call, spec: t.Spec(), access: access}
+		v := decide(ctx, req)
+		if !v.Allow || v.Input == nil || bytes.Equal(v.Input, call.Input) {
+			return v
+		}
+		return permitChanged(ctx, t, req, v, decide)
+	}
+}
+
+// permitChanged checks input that the person changed while approving: it must
+// fit the schema, and an approval never overrides a deny.
+func permitChanged(ctx context.Context, t tool.Tool, req permitRequest, v agent.Verdict,
+	decide func(context.Context, permitRequest) agent.Verdict) agent.Verdict {
+	input, err := req.spec.Schema.Normalize(req.spec.Name, v.Input)
+	if err != nil {
+		return agent.Verdict{Reason: changedWrongly + err.Error()}
+	}
+	req.call.Input, req.approved = input, true
+	req.access = t.Access(ctx, req.call)
+	again := decide(ctx, req)
+	if again.Allow {
+		again.Input, again.Note = input, v.Note
+	}
+	return again
+}
+
+// permit decides a call, or asks a person.
+func (o *owner) permit(life context.Context, req permitRequest) {
+	d := permission.Decide(o.cfg.Policy.With(o.tree.Granted()), permission.Call{
+		Tool: req.spec.Name, Aliases: req.spec.Aliases, ReadOnly: req.spec.ReadOnly && req.access.As == "",
+		Input: req.call.Input, Access: req.access,
+	})
+	switch {
+	case d.Behavior == permission.Deny:
+		o.deny(req, d, d.Reason)
+	case o.useApproval(life, req), d.Behavior == permission.Allow, req.approved:
+		req.reply <- agent.Verdict{Allow: true}
+	case o.closing != nil || o.turn == nil:
+		req.reply <- agent.Verdict{Reason: interruptedAsk}
+	case !o.tree.Attended():
+		o.deny(req, d, d.Reason+" "+nobodyToAsk)
+	default:
+		o.ask(life, req, d)
+	}
+}
+
+func (o *owner) deny(req permitRequest, d permission.Decision, reason string) {
+	o.publish(event.ToolDenied{
+		Call: req.call.ID, Tool: req.spec.Name, Input: req.call.Input, Reason: d.Reason, Remedy: d.Remedy,
+	})
+	req.reply <- agent.Verdict{Reason: reason}
+}
