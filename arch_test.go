@@ -60,7 +60,7 @@ var goroutines = map[string]string{
 	"session":       "the owner, its turn, its sources, and the calls that may block for it",
 	"agent":         "calls of one reply that run beside each other",
 	"job":           "each job, which nobody's waiting keeps alive",
-	"team":          "members that are stopped together, receipts, and the watch over panes",
+	"team":          "members that are stopped together, watches over several inboxes, and over teammates in panes",
 	"filestore":     "the one lookout for what other processes write",
 	"tool/builtin":  "the workers of a search without ripgrep, and what a Wait waits for",
 	"tui":           "the keyboard, the events, and what the conversation waits for",

@@ -69,6 +69,9 @@ func (r *Runtime) seated(ctx, watch context.Context, p *part) error {
 		return err
 	}
 	p.mode, p.idle = mode, r.idleSeat(seat)
+	if !r.resumes() {
+		p.preface = func(ctx context.Context) string { return r.introduction(ctx, seat) }
+	}
 	p.begins = func() {
 		r.works.set(true)
 		seat.Working()
@@ -80,6 +83,15 @@ func (r *Runtime) seated(ctx, watch context.Context, p *part) error {
 		<-watch.Done()
 	})
 	return nil
+}
+
+// introduction tells a new teammate who and where it is.
+func (r *Runtime) introduction(ctx context.Context, seat *team.Seat) string {
+	text, err := seat.Introduction(ctx)
+	if err != nil {
+		r.warn(err)
+	}
+	return text
 }
 
 // serveSeat does for the seat of this process what nobody waits for.

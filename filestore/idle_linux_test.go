@@ -12,7 +12,6 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/task"
 )
 
 // callLog counts the calls of a file layer from the moment when it is started,
@@ -61,9 +60,9 @@ func TestIdleWatchesAskForNothing(t *testing.T) {
 	s := open(t, root, filestore.WithFS(&fsx.Faulty{FS: fsx.OS, Decide: log.decide}), filestore.WithPoll(2*time.Millisecond))
 	for i := range watchers {
 		_, stop := s.Mail().Watch(mailbox.Address{Team: "t", Agent: fmt.Sprint("w", i)})
-		defer stop()
+		t.Cleanup(stop)
 		_, stop = s.Tasks().Watch("t")
-		defer stop()
+		t.Cleanup(stop)
 	}
 	_, stop := s.Tasks().Watch("a list that nobody made")
 	defer stop()
@@ -83,12 +82,10 @@ func TestIdleWatchesAskForNothing(t *testing.T) {
 	}
 }
 
-// A watch notices a folder that is made, deleted and made again.
+// A watch follows its folder when it is deleted and made again.
 func TestWatchFollowsItsFolder(t *testing.T) {
 	root := layout.Root(t.TempDir())
-	log := &callLog{round: "lstat " + root.TaskList("t")}
-	s := open(t, root, filestore.WithFS(&fsx.Faulty{FS: fsx.OS, Decide: log.decide}), filestore.WithPoll(2*time.Millisecond))
-	other := open(t, root)
+	s, other := open(t, root, filestore.WithPoll(2*time.Millisecond)), open(t, root)
 	signal, stop := s.Tasks().Watch("t")
 	defer stop()
 	remove := []func(){
@@ -97,21 +94,30 @@ func TestWatchFollowsItsFolder(t *testing.T) {
 	}
 	for i := range 20 {
 		check(t, makeTasks(t.Context(), other))
-		for n := 0; n < 4; n = len(signalledList(t, s, signal)) {
+		for n := 0; n < 4; {
+			<-signal
+			all, err := s.Tasks().List(t.Context(), "t")
+			check(t, err)
+			n = len(all)
 		}
-		log.start(2)
-		<-log.done // we came by ourselves, perhaps: the watch must have seen it too
 		remove[i%2]()
-		for n := 1; n > 0; n = len(signalledList(t, s, signal)) {
-		}
 	}
 }
 
-// signalledList is the list after the next signal.
-func signalledList(t *testing.T, s *filestore.Store, signal <-chan struct{}) []task.Task {
-	t.Helper()
+// What came and went before the watch looked may have been seen by one who
+// looked by himself: he is told.
+func TestWatchTellsOfWhatCameAndWent(t *testing.T) {
+	root, plain := quiet(t)
+	path := inboxPath(root)
+	check(t, plain.Mail().Post(t.Context(), mailbox.Address{Team: "t", Agent: "other"}, ordinary(1)))
+	s := open(t, root, filestore.WithPoll(time.Hour), filestore.WithFS(&fsx.Faulty{FS: fsx.OS, Decide: func(c fsx.Call) *fsx.Fault {
+		if c.Op == "lstat" && c.Path == path {
+			_ = os.Remove(path) // it need not be there yet
+		}
+		return nil
+	}}))
+	signal, stop := s.Mail().Watch(faultBox)
+	defer stop()
+	write(t, path, "[]")
 	<-signal
-	all, err := s.Tasks().List(t.Context(), "t")
-	check(t, err)
-	return all
 }

@@ -1,6 +1,8 @@
 package team
 
 import (
+	"sync"
+
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 )
@@ -9,24 +11,50 @@ import (
 // this one: people here would see its effects only. What this process posts is
 // told when it is posted.
 func (t *Teams) tellArrival(seat *Seat, m mailbox.Message) {
-	if m.From == systemName || t.postsHere(seat.Team, m.From) {
+	if t.told.take(seat.Address(), m) {
 		return
 	}
 	by := event.Agent{Session: seat.session, Name: m.From, Color: m.Color}
 	t.publish(by, event.MailSent{To: seat.Address(), Message: m})
 }
 
-// postsHere reports whether this process posts what an agent sends.
-func (t *Teams) postsHere(team, name string) bool {
+// told remembers the newest messages that this process has posted. What is
+// forgotten is told twice, no more.
+type told struct {
+	mu     sync.Mutex
+	known  map[toldKey]bool
+	oldest []toldKey
+}
+
+type toldKey struct {
+	to mailbox.Address
+	id mailbox.ID
+}
+
+// maxTold bounds the memory of what is posted to inboxes that others read.
+const maxTold = 1024
+
+// add notes a message before it is posted: its reader may be faster.
+func (t *told) add(to mailbox.Address, m mailbox.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	crew, ok := t.crews[team]
-	if !ok {
-		return false
+	if t.known == nil {
+		t.known = make(map[toldKey]bool)
 	}
-	if name == LeadName {
-		return crew.leave != nil
+	key := toldKey{to, firstID(m)}
+	t.known[key] = true
+	if t.oldest = append(t.oldest, key); len(t.oldest) > maxTold {
+		delete(t.known, t.oldest[0])
+		t.oldest = t.oldest[1:]
 	}
-	seat, ok := crew.mates[name]
-	return ok && (seat.own || seat.backend == InProcess)
+}
+
+// take reports whether a message was posted here, once.
+func (t *told) take(to mailbox.Address, m mailbox.Message) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := toldKey{to, firstID(m)}
+	known := t.known[key]
+	delete(t.known, key)
+	return known
 }

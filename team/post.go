@@ -47,6 +47,7 @@ func (t *Teams) post(ctx context.Context, by event.Agent, to mailbox.Address, m 
 	if err := t.seals.Seal(ctx, to, m, about); err != nil {
 		return err
 	}
+	t.told.add(to, m)
 	if err := t.mail.Post(ctx, to, m); err != nil {
 		return err
 	}

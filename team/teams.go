@@ -68,6 +68,7 @@ type Teams struct {
 	consent  consentOptions
 	changes  pulse // of what agents do, and of who is there
 	waits    waits // of agents for each other
+	told     told  // what this process has posted
 
 	mu    sync.Mutex // guards what follows; never held across I/O
 	crews map[string]*crew

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,14 +20,14 @@ import (
 // moment when the sender, another process, begins to post, and from the moment
 // when it was told that the message is kept, to the teammate's request that
 // carries it.
-func (b *bench) mailAcross(ctx context.Context, times int) ([]row, error) {
+func (b *bench) mailAcross(ctx context.Context, times int) (rows []row, err error) {
 	home := filepath.Join(b.dir, "across")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return nil, err
 	}
 	b.model.expect(func(int, *fakeapi.Request) fakeapi.Reply { return fakeapi.Answer(fakeapi.Text("Noted.")) })
 	state := cadre.OpenState(layout.Root(filepath.Join(home, ".cadre")))
-	defer state.Close()
+	defer func() { err = errors.Join(err, state.Close()) }()
 	session, err := writeRoster(ctx, state, b.repo())
 	if err != nil {
 		return nil, err
@@ -61,6 +62,7 @@ func (b *bench) mailAcross(ctx context.Context, times int) ([]row, error) {
 	return []row{
 		within("across two processes: message in the inbox to the recipient's next request, p50", fromPost, 10*time.Millisecond),
 		within("the same from the beginning of the post, p50", fromCall, 10*time.Millisecond),
+		lately("across two processes", fromPost),
 	}, nil
 }
 

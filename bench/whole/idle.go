@@ -10,12 +10,9 @@ import (
 	"strings"
 )
 
-// idleTeammates is how many rest in the process that is weighed.
-const idleTeammates = 1000
-
 // idleRows weighs the built program with a team of in-process teammates that had
 // one turn each and are idle, against the same program with a team of none.
-func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
+func idleRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 	c, err := b.leadCrew(ctx, "idle", "--teammate-mode", "in-process")
 	if err != nil {
 		return nil, err
@@ -25,8 +22,12 @@ func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	const together = 50
-	for from := 0; from < idleTeammates; from += together {
+	teammates := 1000
+	if quick {
+		teammates = 100
+	}
+	const together = 50 // in one answer of the model
+	for from := 0; from < teammates; from += together {
 		if err := c.start(ctx, from, from+together); err != nil {
 			return nil, err
 		}
@@ -35,11 +36,11 @@ func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := bytesWithin("memory of the process with 1,000 idle teammates", full.memory, 250, mebibyte, "MiB")
+	memory := bytesWithin(fmt.Sprintf("memory of the process with %d idle teammates", teammates), full.memory, 250, mebibyte, "MiB")
 	memory.limit = fmt.Sprintf("%.1f MiB", float64(alone.memory)/mebibyte)
 	return []row{
 		memory,
-		bytesWithin("the same for each teammate", (full.memory-alone.memory)/idleTeammates, 250, 1<<10, "KiB"),
+		bytesWithin("the same for each teammate", (full.memory-alone.memory)/int64(teammates), 250, 1<<10, "KiB"),
 		{what: "open files", cadre: strconv.Itoa(full.files), limit: strconv.Itoa(alone.files)},
 		{what: "threads", cadre: strconv.Itoa(full.threads), limit: strconv.Itoa(alone.threads)},
 	}, nil
@@ -61,7 +62,7 @@ func weigh(ctx context.Context, pid int) (weight, error) {
 	if err != nil {
 		return weight{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
-	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	proc := fmt.Sprintf("/proc/%d", pid)
 	files, _ := os.ReadDir(filepath.Join(proc, "fd"))
 	threads, _ := os.ReadDir(filepath.Join(proc, "task"))
 	return weight{kibibytes << 10, len(files), len(threads)}, nil

@@ -44,23 +44,35 @@ func (t *letters) answer(n int, req *fakeapi.Request) fakeapi.Reply {
 		t.reader = append(t.reader, req.At)
 		return fakeapi.Answer(fakeapi.Text("Noted."))
 	}
-	body, err := req.Body()
-	if err != nil {
-		return fakeapi.Reply{Status: 400, Body: strings.NewReader(err.Error())}
-	}
 	call := func(name, input string) fakeapi.Reply {
 		return fakeapi.Answer(fakeapi.ToolUse(fmt.Sprintf("toolu_%05d", n), name, input))
 	}
-	switch last := body.Last().Text; {
-	case strings.HasSuffix(last, "team"):
+	switch last := order(req.Raw); {
+	case last == "team":
 		return call("TeamCreate", `{"team_name":"bench","description":"Measures mail"}`)
-	case strings.HasSuffix(last, "teammate"):
+	case last == "teammate":
 		return call("Agent", `{"name":"reader","team_name":"bench","subagent_type":"general-purpose","description":"Read mail","prompt":"Answer each message with one line."}`)
-	case strings.HasSuffix(last, "send"):
+	case last == "send":
 		t.sent = append(t.sent, time.Now())
 		return call("SendMessage", `{"type":"message","recipient":"reader","content":"A line of news.","summary":"News"}`)
 	}
 	return fakeapi.Answer(fakeapi.Text("Done."))
+}
+
+// order is what the newest prompt of the lead says, "" when a call was made since.
+// To decode the request would take the processor from those who are measured, the
+// more the longer the conversation is.
+func order(body []byte) string {
+	at := bytes.LastIndex(body, []byte(leadMark+": "))
+	if at < 0 {
+		return ""
+	}
+	newest := body[at+len(leadMark+": "):]
+	if bytes.Contains(newest, []byte(`"tool_result"`)) {
+		return ""
+	}
+	words, _, _ := bytes.Cut(newest, []byte{'"'})
+	return string(words)
 }
 
 // mail measures, in one process, to the recipient's request that carries a
@@ -88,9 +100,15 @@ func (b *bench) mail(ctx context.Context, times int) ([]row, error) {
 		fromPost = append(fromPost, at.Sub(posted[i]))
 	}
 	return []row{
-		within("message in the inbox to the recipient's next request, p50", fromPost, 2*time.Millisecond),
+		within("in one process: message in the inbox to the recipient's next request, p50", fromPost, 2*time.Millisecond),
 		within("the same from the model's call of SendMessage, p50", fromCall, 2*time.Millisecond),
+		lately("in one process", fromPost),
 	}, nil
+}
+
+// lately is the figure of the last tenth, by when the recipient has a history.
+func lately(where string, took []time.Duration) row {
+	return figure(fmt.Sprintf("%s: message in the inbox to the next request, the last tenth of %d messages, p50", where, len(took)), took[len(took)-(len(took)+9)/10:])
 }
 
 // converse runs the team, each message to an idle recipient, and returns when

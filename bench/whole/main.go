@@ -49,7 +49,7 @@ type part struct {
 var parts = []part{
 	{"turns", [2]string{"cadre", "minimal program"}, turnRows},
 	{"mail", [2]string{"cadre", "minimal program"}, mailRows},
-	{"idle", [2]string{"1,000 teammates", "none"}, idleRows},
+	{"idle", [2]string{"with teammates", "with none"}, idleRows},
 	{"spawn", [2]string{"cadre", "bare tmux"}, spawnRows},
 	{"stores", [2]string{"large", "small"}, storeRows},
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,10 +48,9 @@ var longBox = mailbox.Address{Team: teamName, Agent: "long"}
 
 // inboxRows posts with one store and takes with another, as the processes of a
 // sender and of a reader do.
-func inboxRows(ctx context.Context, root layout.Root, times int) ([]row, error) {
+func inboxRows(ctx context.Context, root layout.Root, times int) (rows []row, err error) {
 	sender, reader := cadre.OpenState(root), cadre.OpenState(root)
-	defer sender.Close()
-	defer reader.Close()
+	defer func() { err = errors.Join(err, sender.Close(), reader.Close()) }()
 	if err := writeInbox(root, longBox, longInbox); err != nil {
 		return nil, err
 	}
@@ -131,9 +131,9 @@ func write(path string, data []byte) error {
 }
 
 // claimRows claims the one open task of a list, in its middle, and gives it back.
-func claimRows(ctx context.Context, root layout.Root, times int) ([]row, error) {
+func claimRows(ctx context.Context, root layout.Root, times int) (rows []row, err error) {
 	state := cadre.OpenState(root)
-	defer state.Close()
+	defer func() { err = errors.Join(err, state.Close()) }()
 	var took [2][]time.Duration
 	for n := range times + 1 {
 		for i, size := range []int{shortList, longList} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/task"
 )
 
 // TestMain lets the test binary be the launcher that the harness re-executes.
@@ -100,5 +105,82 @@ func TestRowsOverTheirBoundAreMarked(t *testing.T) {
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestPartsAreChosenByName(t *testing.T) {
+	for only, want := range map[string][]string{"": partNames(), "stores": {"stores"}, "stores,mail": {"mail", "stores"}} {
+		got, err := chosen(only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, p := range got {
+			names = append(names, p.name)
+		}
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Errorf("-only %q (-want +got):\n%s", only, diff)
+		}
+	}
+	if _, err := chosen("stores,males"); err == nil || !strings.Contains(err.Error(), "males") {
+		t.Errorf("got error %v, want one that names what is unknown", err)
+	}
+}
+
+// TestTheStoresThatAreComparedAreWhatTheySay looks at them through the stores.
+func TestTheStoresThatAreComparedAreWhatTheySay(t *testing.T) {
+	root := layout.Root(t.TempDir())
+	state := cadre.OpenState(root)
+	defer state.Close()
+	if err := errors.Join(writeInbox(root, longBox, 12), writeTasks(root, "list", 9)); err != nil {
+		t.Fatal(err)
+	}
+	m := mailer{state.Mail(), state.Mail()}
+	for range 2 {
+		if _, _, err := m.round(t.Context(), longBox); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := claim(t.Context(), state.Tasks(), "list"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mail, err := state.Mail().All(t.Context(), longBox)
+	if err != nil || len(mail) != 14 {
+		t.Errorf("the inbox holds %d messages, want 14 (%v)", len(mail), err)
+	}
+	open := 0
+	list, err := state.Tasks().List(t.Context(), "list")
+	for _, one := range list {
+		if one.Status == task.Pending && one.Owner == "" {
+			open++
+		}
+	}
+	if err != nil || len(list) != 9 || open != 1 {
+		t.Errorf("the list holds %d tasks and %d open ones, want 9 and 1 (%v)", len(list), open, err)
+	}
+}
+
+func TestNumberAfterAMark(t *testing.T) {
+	for text, want := range map[string]int{"x bench-mate-17.": 17, "bench-mate-0": 0, "bench-mate-": -1, "mate-3": -1} {
+		got, ok := numberAfter([]byte(text), mateMark)
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestTheOrderIsTheNewestPromptsUntilACallWasMade(t *testing.T) {
+	const prompt = `{"messages":[{"role":"user","content":[{"type":"text","text":"bench-lead: team"}]},{"type":"text","text":"bench-lead: send"}]`
+	for body, want := range map[string]string{
+		prompt + "}": "send",
+		prompt + `,{"role":"user","content":[{"type":"tool_result"}]}]}`: "",
+		`{"messages":[]}`: "",
+	} {
+		if got := order([]byte(body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
 	}
 }

@@ -26,6 +26,13 @@ const childVariable = "CADRE_TEST_LOCK"
 // TestMain holds a lock until it is killed, when a test started it for that.
 func TestMain(m *testing.M) {
 	if target := os.Getenv(childVariable); target != "" {
+		if os.Getenv(childVariable+"_TURN") != "" {
+			if err := takeTurn(target); err != nil {
+				_, _ = os.Stderr.WriteString(err.Error())
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
 		lock, err := dirlock.Acquire(context.Background(), fsx.OS, target)
 		if err != nil {
 			os.Exit(1)

@@ -56,13 +56,13 @@ type Exit struct {
 // ends what this process started. What has left its group without being killed,
 // and so outlives its run, is let go.
 func Run(ctx context.Context, c Command) (Exit, error) {
+	r := underWay.begin()
+	defer r.end()
 	// The parent-death signal comes when the thread that started the program
 	// ends, so it is kept for as long as the program runs.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	r := underWay.begin()
-	defer r.end()
 	p, err := start(c, r.mark)
 	if err != nil {
 		return Exit{}, err

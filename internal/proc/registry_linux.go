@@ -81,15 +81,17 @@ func Sweep(dir string) error {
 		if err != nil {
 			continue // gone meanwhile, or not ours to end
 		}
-		defer file.Close()
-		if lock(file) {
-			left = append(left, file)
-			marks = append(marks, marksIn(file)...)
+		if !lock(file) { // its process or its watchdog lives
+			file.Close()
+			continue
 		}
+		left = append(left, file)
+		marks = append(marks, marksIn(file)...)
 	}
 	endMarked(marks)
 	for _, file := range left { // still locked: no other sweep is at it
 		os.Remove(file.Name())
+		file.Close()
 	}
 	return err
 }

@@ -30,19 +30,18 @@ type runs struct {
 type run struct {
 	mark  string // stands in the environment of all that it starts
 	entry *entry // nil without a list
-	dog   *watchdog
 }
 
 // begin writes a run down, before its program starts: were it done afterwards,
-// this process could be killed in between. When there is no watchdog, one is
-// started, beside the program and without waiting for it. Without one the
-// program runs all the same, and the next run tries again.
+// this process could be killed in between. For the same reason the first run
+// starts the watchdog before its program, and others wait for that. Without
+// one programs run all the same, and the next run tries again.
 func (rs *runs) begin() *run {
 	rs.open.Do(rs.openList)
 	r := &run{mark: rs.nextMark()}
 	if rs.list != nil {
 		r.entry = rs.list.add(r.mark)
-		r.dog = rs.watch()
+		rs.watch()
 	}
 	return r
 }
@@ -54,12 +53,10 @@ func (r *run) started(group int) {
 	}
 }
 
-// end says that nothing of the run is left, or that what is left may stay. It
-// waits until the watchdog has started, as this run may have begun it.
+// end says that nothing of the run is left, or that what is left may stay.
 func (r *run) end() {
 	if r.entry != nil {
 		r.entry.remove()
-		<-r.dog.up
 	}
 }
 
@@ -70,15 +67,20 @@ func (rs *runs) nextMark() string {
 	return markOf(rs.base, rs.last)
 }
 
-// watch starts a watchdog when there is none that lives.
-func (rs *runs) watch() *watchdog {
+// watch starts a watchdog when there is none that lives. It returns when there is
+// one, or there cannot be.
+func (rs *runs) watch() {
 	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if rs.dog.dead() {
+	old := rs.dog
+	if old.dead() {
 		rs.dog = &watchdog{up: make(chan struct{})}
-		go rs.dog.start(rs.base, rs.list)
 	}
-	return rs.dog
+	dog := rs.dog
+	rs.mu.Unlock()
+	if dog != old {
+		dog.start(rs.base, rs.list)
+	}
+	<-dog.up
 }
 
 // openList makes the list, in the folder that was named for it or else without a

@@ -51,6 +51,7 @@ func beParent() {
 		case "record":
 			Record(rest)
 		case "watchdog":
+			<-underWay.dog.up
 			fmt.Println("watchdog", underWay.dog.pid)
 		}
 	}
@@ -176,7 +177,7 @@ func wantGone(t *testing.T, pids ...int) {
 var (
 	child        = `sleep 1000 & echo $!; wait`
 	stubborn     = `(trap '' TERM HUP INT; echo $(exec sh -c 'echo $PPID'); while :; do sleep 0.05; done) & wait`
-	doubleForked = `(sleep 1000 & echo $!); sleep 1000`
+	doubleForked = `(sleep 1000 & echo $!); exec sleep 1000`
 	leaver       = `setsid sh -c 'trap "" TERM HUP INT; echo $$; while :; do sleep 0.05; done' & wait`
 	nameless     = `env -i sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 0.05; done' & wait`
 )

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -65,6 +66,9 @@ func (c call) text(field string) string {
 
 // describe says what a call does: a verb and its object.
 func (t *teller) describe(c call) (verb, what string) {
+	if c.tool == "TaskUpdate" && task.Status(c.text("status")) == task.Completed {
+		return "closes", flat("#" + strings.TrimPrefix(c.text("taskId"), "#"))
+	}
 	switch c.tool {
 	case "Bash":
 		return "runs", firstLine(c.text("command"))

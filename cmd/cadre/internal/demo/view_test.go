@@ -232,6 +232,8 @@ func TestEntries(t *testing.T) {
 			"  0.0s lead edits    a  ✗ not found\n"},
 		{"a failed quiet call", []any{started("1", "SendMessage", `{}`), event.ToolEnded{Call: "1", Tool: "SendMessage", IsError: true, Text: "no such agent"}},
 			"  0.0s lead writes   a message  ✗ no such agent\n"},
+		{"a task that can't be closed", []any{started("1", "TaskUpdate", `{"taskId":"#1","status":"completed"}`), event.ToolEnded{Call: "1", Tool: "TaskUpdate", IsError: true, Text: "another agent's"}},
+			"  0.0s lead closes   #1  ✗ another agent's\n"},
 		{"a call that nobody saw begin", []any{event.ToolEnded{Call: "9", Tool: "Weather"}}, "  0.0s lead calls    Weather\n"},
 		{"denied", []any{event.ToolDenied{Call: "1", Tool: "Bash", Input: json.RawMessage(`{"command":"ls"}`), Remedy: "--allowedTools 'Bash(ls)'"},
 			event.ToolEnded{Call: "1", Tool: "Bash", IsError: true, Text: "Permission denied"}},
