@@ -9,7 +9,6 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/job"
-	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
@@ -216,69 +215,6 @@ func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error
 		r.info.Tools = append(r.info.Tools, t.Spec().Name)
 	}
 	return nil
-}
-
-func (r *Runtime) resumes() bool { return (r.cfg.Continue || r.cfg.Resume != "") && !r.cfg.Fork }
-
-// reopenTeam finds the team of a resumed lead, and who of it runs nowhere. The
-// lead is told how its team stands before its next input: that must not hang on
-// what it remembers.
-func (r *Runtime) reopenTeam(ctx context.Context, p *part) ([]team.Member, error) {
-	absent, ok, err := r.teams.Reopen(ctx, p.caller)
-	if err != nil || !ok {
-		return nil, err
-	}
-	p.preface = r.recap(p.caller)
-	return absent, nil
-}
-
-// recap tells an agent that comes back how its team stands.
-func (r *Runtime) recap(caller tool.Caller) func(context.Context) string {
-	return func(ctx context.Context) string {
-		text, err := r.teams.Recap(ctx, caller)
-		if err != nil {
-			r.warn(err)
-		}
-		return text
-	}
-}
-
-// bringBack gathers the team of a resumed lead: teammates that live on in their
-// panes are taken under watch, the others are started again. Those that cannot be
-// brought back leave the team, and the lead is told.
-func (r *Runtime) bringBack(ctx context.Context, absent []team.Member) {
-	seat, ok := r.teams.Seat(r.leadCaller())
-	if !ok || !seat.Lead {
-		return
-	}
-	members, err := seat.Members(ctx)
-	if err != nil {
-		r.warn(fmt.Errorf("find out who is in the team: %w", err))
-	}
-	for _, m := range members {
-		who := mailbox.Address{Team: seat.Team, Agent: m.Name}
-		isAbsent := slices.ContainsFunc(absent, func(a team.Member) bool { return a.Name == m.Name })
-		switch {
-		case isAbsent:
-			err = r.revive(ctx, m)
-		case m.Name == seat.Name:
-			continue
-		default:
-			_, err = r.backends.adopt(ctx, who)
-		}
-		if err == nil {
-			continue
-		}
-		r.warn(err)
-		if err := r.teams.Gone(ctx, who, "it could not be brought back"); err != nil {
-			r.warn(fmt.Errorf("take %s off its team: %w", who, err))
-		}
-	}
-}
-
-func (r *Runtime) revive(ctx context.Context, m team.Member) error {
-	_, err := r.teams.Revive(ctx, r.leadCaller(), m)
-	return err
 }
 
 func agentNames() []string {
