@@ -28,6 +28,7 @@ import (
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -87,13 +88,14 @@ type Runtime struct {
 	system []string
 	line   transcript.Entry // what every transcript line says
 
-	lead     *session.Session
-	members  members
-	planner  *planner
-	backends *backends // nil in a teammate's process
-	tally    *event.Tally
-	folding  sync.WaitGroup // goroutines that read the events to their end
-	closing  func(func() error) error
+	lead      *session.Session
+	members   members
+	planner   *planner
+	agentTool tool.Tool // the same for all sessions: its description is long
+	backends  *backends // nil in a teammate's process
+	tally     *event.Tally
+	folding   sync.WaitGroup // goroutines that read the events to their end
+	closing   func(func() error) error
 
 	// Of a process that is a teammate's; nil in every other.
 	seat  *team.Seat

@@ -36,6 +36,7 @@ func (r *Runtime) compose(watch context.Context) {
 		Mode:   func() string { return string(r.lead.State().Mode) },
 		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk,
 	})
+	r.agentTool = builtin.AgentTool(r.teams, r, agentTypes)
 	if r.backends != nil {
 		r.watching.Go(func() { r.closePanes(watch) })
 	}
@@ -168,7 +169,7 @@ func (r *Runtime) toolSet(p part) *tool.Set {
 		Output: func(job string) string { return r.root.JobOutput(p.ref.Project, p.ref.Session, job) },
 	})
 	tools := slices.Concat(
-		[]tool.Tool{builtin.AgentTool(r.teams, r, agentTypes)},
+		[]tool.Tool{r.agentTool},
 		builtin.FileTools(space, r.jobs),
 		[]tool.Tool{builtin.AskUserQuestion()},
 		builtin.PlanTools(r.planner),

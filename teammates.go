@@ -86,15 +86,16 @@ func (b *inProcess) enter(ctx context.Context, s team.Spawn, p part, sess *sessi
 		unwatch()
 		return err
 	}
+	who := s.Seat.Address()
 	b.mu.Lock()
-	b.mates[s.Seat.Address()] = sess
+	b.mates[who] = sess
 	b.mu.Unlock()
 	gone := context.WithoutCancel(ctx)
 	_, err = b.r.addMember(&member{p.caller, p.agent, sess, s.Seat.Stopping()}, event.AgentStarted{
 		Type: s.Member.AgentType, Model: s.Member.Model, Teammate: true, Prompt: s.Member.Prompt,
-	}, func() {
+	}, func() { // lives as long as the teammate, so it holds no more than it needs
 		unwatch()
-		b.ended(gone, s.Seat.Address())
+		b.ended(gone, who)
 	})
 	if err != nil {
 		unwatch()

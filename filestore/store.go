@@ -81,7 +81,7 @@ func New(root layout.Root, options ...Option) *Store {
 	s.mail = &mail{Store: s}
 	s.tasks = &tasks{Store: s}
 	s.hub = newHub(s.fsys, s.poll, s.tasks.distrust)
-	s.teams = &teams{s}
+	s.teams = &teams{Store: s}
 	s.keys = &keyring{Store: s}
 	s.seals = &seals{Store: s}
 	return s

@@ -133,7 +133,7 @@ func (ts *tasks) Reset(ctx context.Context, list string) error {
 			if err := tx.raiseHighWater(tx.list.highest()); err != nil {
 				return err
 			}
-			for _, f := range tx.list.files {
+			for f := range tx.list.files() {
 				if err := tx.remove(f); err != nil {
 					return err
 				}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +34,7 @@ func (ts *tasks) sweep(ctx context.Context, folder string) (*listing, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	var files []*taskFile
 	for _, e := range entries {
 		id, ok := taskID(e.Name())
 		if !ok {
@@ -47,9 +47,9 @@ func (ts *tasks) sweep(ctx context.Context, folder string) (*listing, error) {
 		if err != nil {
 			return nil, err
 		}
-		next.files = append(next.files, f)
+		files = append(files, f)
 	}
-	slices.SortFunc(next.files, compareFiles)
+	next.setFiles(files)
 	ts.keep(folder, known, suspects, next)
 	return next, nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
@@ -20,7 +22,11 @@ import (
 // teams implements [team.Store]: one config.json per team, replaced under the
 // lock "config.json.lock". Other programs write it without a lock (facts:
 // claude-code §2.3), so a change starts over when the file is not what was read.
-type teams struct{ *Store }
+type teams struct {
+	*Store
+	mu   sync.Mutex
+	seen map[string]roster // by path: the newest versions that were loaded
+}
 
 // roster is a roster file as it was read.
 type roster struct {
@@ -77,11 +83,54 @@ func (ts *teams) Load(ctx context.Context, name string) (team.Config, error) {
 	if name == "" {
 		return team.Config{}, errNoName
 	}
-	r, err := ts.read(ctx, ts.Path(name))
+	path := ts.Path(name)
+	if c, ok := ts.seenLast(path); ok {
+		return c, nil
+	}
+	r, err := ts.read(ctx, path)
 	if err != nil {
 		return team.Config{}, fmt.Errorf("load team %q: %w", name, err)
 	}
+	ts.see(path, r)
 	return r.config, nil
+}
+
+// seenLast is the roster as it was loaded last, if the file is still that version:
+// every message asks who is in the team.
+func (ts *teams) seenLast(path string) (team.Config, bool) {
+	key, err := fsx.KeyAt(ts.fsys, path)
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	r, ok := ts.seen[path]
+	if err != nil || !ok || r.key != key {
+		delete(ts.seen, path)
+		return team.Config{}, false
+	}
+	return ownRoster(r.config), true
+}
+
+// see remembers a roster, unless the file is so new that it could be written in
+// place again without looking changed.
+func (ts *teams) see(path string, r roster) {
+	info, err := ts.fsys.Lstat(path)
+	if err != nil || time.Since(info.ModTime()) < clockTick {
+		return
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.seen == nil {
+		ts.seen = make(map[string]roster)
+	}
+	ts.seen[path] = roster{key: r.key, config: ownRoster(r.config)}
+}
+
+// clockTick is more than the step of the clock by which file systems date files.
+const clockTick = 50 * time.Millisecond
+
+// ownRoster is a copy whose members the caller may change.
+func ownRoster(c team.Config) team.Config {
+	c.Members = slices.Clone(c.Members)
+	return c
 }
 
 func (ts *teams) read(ctx context.Context, path string) (roster, error) {

@@ -297,6 +297,7 @@ func (o *owner) finish(life context.Context) {
 		<-o.told
 		o.telling = false
 	}
+	o.tree.memory.recall(o.Session)
 	o.failed = o.cfg.Log.Close()
 }
 

@@ -32,7 +32,7 @@ func (l *restingLog) Rest() error { l.rests <- struct{}{}; return nil }
 
 func TestALeanSessionHoldsNothingAtRestAndForgetsNothing(t *testing.T) {
 	log := &restingLog{rests: make(chan struct{}, 10)}
-	s := open(t, &log.memLog, callOnce("Look"), func(c *Config) { c.Log, c.Lean = log, true },
+	s := open(t, &log.memLog, callOnce("Look"), func(c *Config) { c.Log, c.Lean, c.Tree.memory.most = log, true, 0 },
 		funcTool{name: "Look", run: func(context.Context, tool.Call) tool.Result { return tool.Text("looked") }})
 	<-log.rests
 	for i := range 3 {
@@ -62,7 +62,7 @@ func TestALeanSessionHoldsNothingAtRestAndForgetsNothing(t *testing.T) {
 func TestALeanSessionSendsTheWholeConversation(t *testing.T) {
 	seen := make(chan int, 3)
 	log := &restingLog{rests: make(chan struct{}, 10)}
-	s := open(t, &log.memLog, countMessages(seen), func(c *Config) { c.Log, c.Lean = log, true })
+	s := open(t, &log.memLog, countMessages(seen), func(c *Config) { c.Log, c.Lean, c.Tree.memory.most = log, true, 0 })
 	for want := 1; want <= 5; want += 2 {
 		<-log.rests
 		_ = s.Prompt(t.Context(), "hello")
@@ -74,7 +74,7 @@ func TestALeanSessionSendsTheWholeConversation(t *testing.T) {
 
 func TestInputIsRefusedWhenTheConversationCannotBeReadBack(t *testing.T) {
 	log := &restingLog{rests: make(chan struct{}, 10)}
-	s := open(t, &log.memLog, echoModel(), func(c *Config) { c.Log, c.Lean = log, true })
+	s := open(t, &log.memLog, echoModel(), func(c *Config) { c.Log, c.Lean, c.Tree.memory.most = log, true, 0 })
 	<-log.rests
 	_ = s.Prompt(t.Context(), "one")
 	<-log.rests
@@ -89,5 +89,40 @@ func TestInputIsRefusedWhenTheConversationCannotBeReadBack(t *testing.T) {
 	<-log.rests
 	if messages := kept(t, &log.memLog); len(messages) != 4 || messages[2].Content[0].Text != "three" {
 		t.Errorf("kept %+v", messages)
+	}
+}
+
+// Sessions that take turns with each other do not read their conversations again;
+// of many, the one that rested longest does.
+func TestTheSessionsThatRestedLastRemember(t *testing.T) {
+	tree := NewTree()
+	tree.memory.most = 2
+	var logs []*restingLog
+	var sessions []*Session
+	for range 3 {
+		log := &restingLog{rests: make(chan struct{}, 10)}
+		s := open(t, &log.memLog, echoModel(), func(c *Config) { c.Log, c.Lean, c.Tree = log, true, tree })
+		<-log.rests
+		logs, sessions = append(logs, log), append(sessions, s)
+	}
+	turn := func(i int) {
+		if err := sessions[i].Prompt(t.Context(), "hello"); err != nil {
+			t.Fatal(err)
+		}
+		<-logs[i].rests
+	}
+	for _, i := range []int{1, 2, 1, 2, 0, 2} {
+		turn(i)
+	}
+	if got := []int{logs[0].reads, logs[1].reads, logs[2].reads}; got[0] != 2 || got[1] != 1 || got[2] != 1 {
+		t.Errorf("the logs were read %v times, the openings included", got)
+	}
+	for _, s := range sessions {
+		if err := s.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(tree.memory.kept) != 0 || len(tree.memory.order) != 0 {
+		t.Error("sessions that have ended are remembered")
 	}
 }

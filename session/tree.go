@@ -11,6 +11,7 @@ import (
 // events, who can answer questions, and which questions wait.
 type Tree struct {
 	Stream *event.Stream
+	memory memory
 
 	mu        sync.Mutex
 	answerers int
@@ -22,7 +23,7 @@ type Tree struct {
 
 // NewTree makes a tree with an open stream.
 func NewTree() *Tree {
-	return &Tree{Stream: event.NewStream(), calm: make(chan struct{}, 1)}
+	return &Tree{Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: make(chan struct{}, 1)}
 }
 
 // Calm is signalled when something of the tree may have come to rest: whenever a

@@ -40,6 +40,7 @@ func TestManySessionsAtRestAreSmall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tools := manyTools(25)
 			tree := NewTree()
+			tree.memory.most = 0 // a constant, however many sessions there are
 			weigh := scales()
 			before := openFiles(t)
 			for i := range sessions {
@@ -86,7 +87,7 @@ func TestALeanSessionGoesOnInItsFileAfterARest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, nil, echoModel(), func(c *Config) { c.Ref, c.Log, c.Asks, c.Lean = ref, log, files.Asks(ref), true })
+		s := open(t, nil, echoModel(), func(c *Config) { c.Ref, c.Log, c.Asks, c.Lean, c.Tree.memory.most = ref, log, files.Asks(ref), true, 0 })
 		for i := range 3 {
 			in := Text(LeadMail, fmt.Sprint("mail ", life, i))
 			in.Receipts = []string{fmt.Sprint("receipt ", life, i)}

@@ -34,22 +34,15 @@ func FirstClaimable(list []Task) int {
 	for _, t := range list {
 		status[t.ID] = t.Status
 	}
-	return FirstClaimableOf(len(list), func(i int) *Task { return &list[i] },
-		func(id string) (Status, bool) { s, ok := status[id]; return s, ok })
+	find := func(id string) (Status, bool) { s, ok := status[id]; return s, ok }
+	return slices.IndexFunc(list, func(t Task) bool { return ClaimableIn(find, &t) })
 }
 
-// FirstClaimableOf is [FirstClaimable] for a list of n tasks that is kept in
-// some other form: at returns the i-th task, which is not changed, and status
-// finds a task by its id.
-func FirstClaimableOf(n int, at func(i int) *Task, status func(id string) (Status, bool)) int {
+// ClaimableIn is [Claimable] in a list of any form: status finds a task of it by
+// its id. t is not changed.
+func ClaimableIn(status func(id string) (Status, bool), t *Task) bool {
 	held := func(id string) bool { s, ok := status(id); return ok && s != Completed }
-	for i := range n {
-		t := at(i)
-		if t.Status == Pending && t.Owner == "" && !t.Internal() && !slices.ContainsFunc(t.BlockedBy, held) {
-			return i
-		}
-	}
-	return -1
+	return t.Status == Pending && t.Owner == "" && !t.Internal() && !slices.ContainsFunc(t.BlockedBy, held)
 }
 
 // CheckEdges reports a self-dependency, an edge to a task that does not exist,
