@@ -26,7 +26,7 @@ import (
 // scripts are what teammates in processes of their own can run: a process is told
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
-	"team": teamScript, "life": lifeScript, "plan": planScript,
+	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.
@@ -427,5 +427,48 @@ func TestATeammatePlansFirst(t *testing.T) {
 				t.Errorf("a file was written in plan mode: %v", err)
 			}
 		})
+	}
+}
+
+// busyScript makes a lead with a teammate that runs a command until it may end.
+func busyScript(c *scripted.Conversation) scripted.Reply {
+	switch {
+	case c.Role() == scripted.Teammate && made(c, "Bash") == 0:
+		return use("Bash", map[string]any{"command": "echo > began; while [ ! -e go ]; do sleep 0.02; done; echo > ended"})
+	case c.Role() == scripted.Teammate:
+		return say("Done.")
+	case made(c, "TeamCreate") == 0:
+		return use("TeamCreate", map[string]any{"team_name": "busy"})
+	case made(c, "Agent") == 0:
+		return use("Agent", map[string]any{"name": "ann", "description": "work", "prompt": "Work.", "subagent_type": "general-purpose"})
+	}
+	return say("I wait.")
+}
+
+// A run does not end while a teammate in another process is at work, also in the
+// moments in which that begins.
+func TestSettledWaitsForPanes(t *testing.T) {
+	w := openPanes(t, "busy", nil)
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(w.dir, name))
+		return err == nil
+	}
+	if err := w.Session().Prompt(t.Context(), "Begin."); err != nil {
+		t.Fatal(err)
+	}
+	settled := make(chan error, 1)
+	go func() {
+		err := w.Settled(t.Context())
+		if err == nil && !exists("ended") {
+			err = errors.New("it returned while the teammate was at work")
+		}
+		settled <- err
+	}()
+	eventually(t, "the teammate is at work", func() bool { return exists("began") })
+	if err := os.WriteFile(filepath.Join(w.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-settled; err != nil {
+		t.Fatalf("Settled: %v", err)
 	}
 }

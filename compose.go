@@ -100,6 +100,7 @@ type part struct {
 	maxRounds int
 	mode      permission.Mode // "": the lead's
 	begins    func()
+	ready     func(context.Context) // before mail is marked read; nil for nothing
 	idle      func(context.Context, *event.Outcome) (*session.Input, error)
 	wake      <-chan struct{}
 	preface   func(context.Context) string // the runtime's words before its first input; nil for none
@@ -118,7 +119,7 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	if policy.Mode == permission.Plan {
 		p.preface = r.planner.preface(p.caller, p.preface)
 	}
-	mail := &mailSource{teams: r.teams, caller: p.caller}
+	mail := &mailSource{teams: r.teams, caller: p.caller, ready: p.ready}
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,

@@ -26,8 +26,9 @@ var ranks = map[team.Kind]session.Rank{
 type mailSource struct {
 	teams  *team.Teams
 	caller tool.Caller
-	shown  []mailbox.ID // stands in the transcript already
-	inbox  *team.Inbox  // opened by the first Next
+	ready  func(context.Context) // to be done before mail is marked read; nil for nothing
+	shown  []mailbox.ID          // stands in the transcript already
+	inbox  *team.Inbox           // opened by the first Next
 }
 
 // recall takes the receipts of the transcript, before the first Next.
@@ -63,6 +64,9 @@ func (s *mailSource) kept(m team.Mail) func(context.Context, error) {
 		if err != nil {
 			s.inbox.GiveBack(m.IDs)
 			return
+		}
+		if s.ready != nil {
+			s.ready(ctx)
 		}
 		// When marking fails the inbox tries again with the next mail, and knows
 		// that this was shown.

@@ -76,6 +76,8 @@ func (r *Runtime) seated(ctx, watch context.Context, p *part) error {
 		r.works.set(true)
 		seat.Working()
 	}
+	// Who looks from outside must find the agent at work, or its mail unread.
+	p.ready = r.works.tell
 	var unwatch func()
 	p.wake, unwatch = seat.WatchTasks()
 	r.watching.Go(func() {
@@ -114,6 +116,15 @@ func (r *Runtime) dropOldAsks(ctx context.Context) {
 	}
 	if err != nil && ctx.Err() == nil {
 		r.warn(fmt.Errorf("take back old questions: %w", err))
+	}
+}
+
+// takes writes that a teammate with a process of its own is at work, since it has
+// found some by itself.
+func (r *Runtime) takes(ctx context.Context) {
+	if r.works != nil {
+		r.works.set(true)
+		r.works.tell(ctx)
 	}
 }
 
@@ -218,6 +229,9 @@ func (a *activity) write(ctx context.Context) error {
 	a.mu.Unlock()
 	return a.seat.SetActive(ctx, working)
 }
+
+// tell writes the newest state. What fails is written with the next change.
+func (a *activity) tell(ctx context.Context) { _ = a.write(ctx) }
 
 // follow writes each state until ctx ends.
 func (a *activity) follow(ctx context.Context, warn func(error)) {

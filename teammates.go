@@ -175,6 +175,7 @@ func (r *Runtime) idleSeat(seat *team.Seat) func(context.Context, *event.Outcome
 			return nil, fmt.Errorf("take a task: %w", err)
 		}
 		if ok {
+			r.takes(ctx)
 			in := mailInput(claimed)
 			in.Kept = func(ctx context.Context, err error) {
 				if err != nil {
