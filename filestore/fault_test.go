@@ -298,6 +298,9 @@ func dump(t *testing.T, root layout.Root) map[string]string {
 // testAll asks for what takes long: every fault, every point of a kill.
 var testAll = os.Getenv("CADRE_TEST_ALL") != ""
 
+// testCrowds asks for what takes long with many processes.
+var testCrowds = testAll && !raceDetector
+
 var faults = map[string]fsx.Fault{
 	"EIO":    {Err: syscall.EIO},
 	"ENOSPC": {Err: syscall.ENOSPC, Short: true},

@@ -430,7 +430,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			t.Parallel()
 			calls := childCalls(t, name, action)
 			points := rand.Perm(calls)
-			if !testAll {
+			if !testCrowds {
 				points = points[:min(5, calls)]
 			}
 			for _, n := range points {
