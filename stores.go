@@ -77,9 +77,6 @@ func (s *State) Teams() *team.Teams {
 	})
 }
 
-// Records are what is ours alone about teams.
-func (s *State) Records() team.Records { return s.files.Records() }
-
 // Presence says which agents have a process of their own.
 func (s *State) Presence() team.Presence { return s.files.Presence() }
 
