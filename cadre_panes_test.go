@@ -225,7 +225,9 @@ func lifeScript(c *scripted.Conversation) scripted.Reply {
 	case heard(c, "finish") && made(c, "SendMessage") < 2:
 		name := []string{"ann", "bob"}[made(c, "SendMessage")]
 		return use("SendMessage", map[string]any{"type": "shutdown_request", "recipient": name})
-	case heard(c, "ann has shut down") && heard(c, "bob has shut down"):
+	case heard(c, "ann has shut down") && heard(c, "bob has shut down") && made(c, "TeamDelete") == 0:
+		return use("TeamDelete", map[string]any{})
+	case made(c, "TeamDelete") > 0:
 		return say("All have ended.")
 	}
 	return say("I wait.")
@@ -324,6 +326,9 @@ func TestAKilledLeadIsResumedWithItsTeam(t *testing.T) {
 				t.Errorf("the task is %+v, %v; its owner was %s", item, err, guard.Owner)
 			}
 			w.settle(t, "finish")
+			if _, err := state.Rosters().Load(t.Context(), "life"); !errors.Is(err, team.ErrNotFound) {
+				t.Errorf("after TeamDelete: %v", err)
+			}
 			w.end(t)
 			if last := lastWords(w.world); last != "All have ended." {
 				t.Errorf("the last words are %q", last)
