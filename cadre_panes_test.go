@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // scripts are what teammates in processes of their own can run: a process is told
@@ -285,6 +287,19 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// hasSaid reports whether the transcript of the team's lead has this reply.
+func hasSaid(t *testing.T, state *cadre.State, dir, text string) bool {
+	t.Helper()
+	config, err := state.Rosters().Load(t.Context(), "life")
+	if err != nil {
+		return false
+	}
+	entries, err := state.Transcripts().Read(t.Context(), transcript.Ref{Project: dir, Session: config.LeadSessionID})
+	return err == nil && slices.ContainsFunc(entries, func(e transcript.Entry) bool {
+		return e.Kind == transcript.KindAssistant && transcript.JoinText(e.Message.Content) == text
+	})
+}
+
 // A killed lead leaves teammates that end by themselves, to be resumed: with their
 // history, their tasks and the mail that came meanwhile, in panes or in the lead's
 // own process.
@@ -300,6 +315,7 @@ func TestAKilledLeadIsResumedWithItsTeam(t *testing.T) {
 				item, err := state.Tasks().Get(t.Context(), "life", "1")
 				return err == nil && item.Owner != ""
 			})
+			eventually(t, "the lead knows that it has started both", func() bool { return hasSaid(t, state, w.dir, "I wait.") })
 			guard, _ := state.Tasks().Get(t.Context(), "life", "1")
 			_ = lead.Process.Signal(syscall.SIGKILL)
 			eventually(t, "the orphans have ended", func() bool { return len(w.presences(t, "life")) == 0 })
