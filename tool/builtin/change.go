@@ -44,18 +44,46 @@ func loadExisting(real string) (existing, error) {
 	return existing{info, content}, err
 }
 
+// changing is a file that is being changed: its path as people write it, where
+// that is, and what was there.
+type changing struct {
+	shown, real string
+	old         existing
+}
+
+// change runs fn on a file that the session may change, and that nobody else of
+// this runtime changes meanwhile.
+func (w *Workspace) change(ctx context.Context, path string, fn func(changing) tool.Result) tool.Result {
+	shown, real := w.locate(path)
+	end, err := w.ledger.begin(ctx, real)
+	if err != nil {
+		return refuseChange(shown, err)
+	}
+	defer end()
+	old, err := loadExisting(real)
+	if err != nil {
+		return refuseChange(shown, err)
+	}
+	if old.info != nil {
+		if refusal := w.mayChange(ctx, real, old.content, old.info); refusal != "" {
+			return tool.UseError(refusal)
+		}
+	}
+	return fn(changing{shown, real, old})
+}
+
 // keep stores new content for the file and remembers it as seen: the session
 // knows what it wrote itself.
-func (w *Workspace) keep(ctx context.Context, real string, old existing, content []byte) error {
-	if err := replaceFile(real, old.info, content); err != nil {
+func (w *Workspace) keep(ctx context.Context, at changing, content []byte) error {
+	if err := replaceFile(at.real, at.old.info, content); err != nil {
 		return err
 	}
-	moment := w.ledger.note(tool.CallerFrom(ctx), real)
-	info, err := os.Stat(real)
+	moment := w.ledger.note(tool.CallerFrom(ctx), at.real)
+	info, err := os.Stat(at.real)
 	if err != nil {
 		return nil // it is written; somebody took it away since
 	}
-	w.saw(real, sightOf(content, info, moment))
+	w.saw(at.real, sightOf(content, info, moment))
 	return nil
 }
 

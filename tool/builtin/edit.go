@@ -60,28 +60,13 @@ func (t edit) Run(ctx context.Context, call tool.Call) tool.Result {
 	case in.Old == in.New:
 		return tool.UseError("old_string and new_string are the same: there is nothing to change.")
 	}
-	shown, real := t.w.locate(in.FilePath)
-	end, err := t.w.ledger.begin(ctx, real)
-	if err != nil {
-		return refuseChange(shown, err)
-	}
-	defer end()
-	old, err := loadExisting(real)
-	if err != nil {
-		return refuseChange(shown, err)
-	}
-	return t.change(ctx, in, shown, real, old)
+	return t.w.change(ctx, in.FilePath, func(at changing) tool.Result { return t.edit(ctx, in, at) })
 }
 
-// change makes the edit. Nobody else of this runtime changes the file meanwhile.
-func (t edit) change(ctx context.Context, in editInput, shown, real string, old existing) tool.Result {
+func (t edit) edit(ctx context.Context, in editInput, at changing) tool.Result {
+	shown, old := at.shown, at.old
 	if old.info == nil && in.Old != "" {
-		return read{t.w}.refuse(shown, real, fs.ErrNotExist)
-	}
-	if old.info != nil {
-		if refusal := t.w.mayChange(ctx, real, old.content, old.info); refusal != "" {
-			return tool.UseError(refusal)
-		}
+		return read{t.w}.refuse(shown, at.real, fs.ErrNotExist)
 	}
 	text, enc, ok := decode(old.content)
 	if !ok {
@@ -100,7 +85,7 @@ func (t edit) change(ctx context.Context, in editInput, shown, real string, old 
 		return tool.UseError(ambiguous(shown, text, spans))
 	}
 	after := replace(text, spans, in.New)
-	if err := t.w.keep(ctx, real, old, encode(after, enc)); err != nil {
+	if err := t.w.keep(ctx, at, encode(after, enc)); err != nil {
 		return refuseChange(shown, err)
 	}
 	twin := editTwin{

@@ -48,22 +48,12 @@ func (t write) Run(ctx context.Context, call tool.Call) tool.Result {
 	if in.FilePath == "" {
 		return tool.UseError("file_path is empty.")
 	}
-	shown, real := t.w.locate(in.FilePath)
-	end, err := t.w.ledger.begin(ctx, real)
-	if err != nil {
-		return refuseChange(shown, err)
-	}
-	defer end()
-	old, err := loadExisting(real)
-	if err != nil {
-		return refuseChange(shown, err)
-	}
-	if old.info != nil {
-		if refusal := t.w.mayChange(ctx, real, old.content, old.info); refusal != "" {
-			return tool.UseError(refusal)
-		}
-	}
-	if err := t.w.keep(ctx, real, old, []byte(in.Content)); err != nil {
+	return t.w.change(ctx, in.FilePath, func(at changing) tool.Result { return t.write(ctx, in, at) })
+}
+
+func (t write) write(ctx context.Context, in writeInput, at changing) tool.Result {
+	shown, old := at.shown, at.old
+	if err := t.w.keep(ctx, at, []byte(in.Content)); err != nil {
 		return refuseChange(shown, err)
 	}
 	twin := writeTwin{Type: "create", FilePath: shown, Content: in.Content, StructuredPatch: []hunk{}}
