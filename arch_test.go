@@ -29,13 +29,14 @@ var layers = table{
 // onlyFrom names rooms, and packages of the standard library, that few may
 // import, tests aside.
 var onlyFrom = map[string][]string{
-	"filestore":          {"."}, // the composition root chooses the stores
-	"natsstore":          {"."},
-	"memstore":           {"."},
-	"internal/storetest": {}, // tests only
-	"internal/fakeapi":   {"bench"},
-	"testing":            {"internal/storetest"},
-	"net/http/httptest":  {"internal/fakeapi"},
+	"filestore":                  {"."}, // the composition root chooses the stores
+	"natsstore":                  {"."},
+	"memstore":                   {"."},
+	"internal/storetest":         {}, // tests only
+	"provider/internal/wiretest": {},
+	"internal/fakeapi":           {"bench", "provider/internal/wiretest"},
+	"testing":                    {"internal/storetest", "provider/internal/wiretest"},
+	"net/http/httptest":          {"internal/fakeapi"},
 }
 
 // onlyTo names packages that may import few: rooms of ours, and packages of the

@@ -1,9 +1,7 @@
 package anthropic
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -31,65 +30,8 @@ func newModel(t testing.TB, server *fakeapi.Server, change ...func(*Options)) *M
 	return m
 }
 
-func start(t testing.TB, script fakeapi.Script) *fakeapi.Server {
-	t.Helper()
-	server := fakeapi.Start(script)
-	t.Cleanup(server.Close)
-	return server
-}
-
-func always(reply fakeapi.Reply) fakeapi.Script {
-	return func(*fakeapi.Request) fakeapi.Reply { return reply }
-}
-
-// heard is what a stream yielded.
-type heard struct {
-	deltas  []provider.Event
-	retries []provider.Retrying
-	reply   *provider.Reply
-	err     error
-}
-
-func listen(ctx context.Context, m provider.Model, req provider.Request) heard {
-	var h heard
-	for ev, err := range m.Stream(ctx, req) {
-		if err != nil {
-			h.err = err
-			continue
-		}
-		switch ev := ev.(type) {
-		case provider.Retrying:
-			h.retries = append(h.retries, ev)
-		case provider.Reply:
-			h.reply = &ev
-		default:
-			h.deltas = append(h.deltas, ev)
-		}
-	}
-	return h
-}
-
 func ask(text string) provider.Request {
 	return provider.Request{Model: "claude-sonnet-4-5-20250929", Messages: []transcript.Message{transcript.UserText(text)}}
-}
-
-// failure is the *provider.Error of a stream that must have one.
-func (h heard) failure(t *testing.T) *provider.Error {
-	t.Helper()
-	var e *provider.Error
-	if !errors.As(h.err, &e) {
-		t.Fatalf("error = %v (%T), want a *provider.Error; reply %+v", h.err, h.err, h.reply)
-	}
-	return e
-}
-
-// whole is the reply of a stream that must have a whole one.
-func (h heard) whole(t *testing.T) provider.Reply {
-	t.Helper()
-	if h.err != nil || h.reply == nil || h.reply.Broken != nil {
-		t.Fatalf("error %v, reply %+v; want a whole reply", h.err, h.reply)
-	}
-	return *h.reply
 }
 
 func TestAnswerOfEveryKind(t *testing.T) {
@@ -101,9 +43,9 @@ func TestAnswerOfEveryKind(t *testing.T) {
 		fakeapi.ToolUse("toolu_2", "Bash", `{}`),
 	)
 	reply.Usage = fakeapi.Usage{Input: 1, CacheWrite: 2, CacheRead: 3, Output: 4}
-	server := start(t, always(reply))
-	h := listen(t.Context(), newModel(t, server), ask("hi"))
-	got := h.whole(t)
+	server := wiretest.Start(t, wiretest.Always(reply))
+	h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+	got := h.Whole(t)
 	want := transcript.Message{
 		ID: "msg_fake", Role: transcript.Assistant, Model: "fake-model", StopReason: "tool_use",
 		Usage: transcript.Usage{InputTokens: 1, CacheCreationInputTokens: 2, CacheReadInputTokens: 3, OutputTokens: 4},
@@ -122,7 +64,7 @@ func TestAnswerOfEveryKind(t *testing.T) {
 		t.Errorf("request id = %q", got.RequestID)
 	}
 	var text, thought, input strings.Builder
-	for _, ev := range h.deltas {
+	for _, ev := range h.Deltas {
 		switch ev := ev.(type) {
 		case provider.TextDelta:
 			text.WriteString(ev.Text)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -106,13 +107,13 @@ func BenchmarkTurn(b *testing.B) {
 		b.Run(fmt.Sprintf("rounds=%d/cadre", n), func(b *testing.B) {
 			m := newModel(b, server)
 			req := workload(n)
-			listen(b.Context(), m, req)
+			wiretest.Listen(b.Context(), m, req)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				req.Messages = grow(req.Messages, n, i)
-				if h := listen(b.Context(), m, req); h.reply == nil {
-					b.Fatal(h.err)
+				if h := wiretest.Listen(b.Context(), m, req); h.Reply == nil {
+					b.Fatal(h.Err)
 				}
 				i++
 			}

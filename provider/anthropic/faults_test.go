@@ -20,6 +20,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -64,8 +65,8 @@ func TestRefusals(t *testing.T) {
 		{fakeapi.Reply{Status: 500, Body: strings.NewReader(strings.Repeat("é", 1<<20))}, provider.Server, strings.Repeat("é", 500) + "…"},
 	} {
 		t.Run(fmt.Sprint(c.reply.Status, " ", c.want), func(t *testing.T) {
-			server := start(t, always(c.reply))
-			e := listen(t.Context(), newModel(t, server), ask("hi")).failure(t)
+			server := wiretest.Start(t, wiretest.Always(c.reply))
+			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
 			if e.Class != c.want || (c.message != "" && e.Message != c.message) || e.Message == "" {
 				t.Errorf("class %s, message %q\nwant  %s, %q", e.Class, e.Message, c.want, c.message)
 			}
@@ -84,8 +85,8 @@ func TestAnswersUnderOtherTypes(t *testing.T) {
 	for _, mediaType := range []string{"text/plain", "application/octet-stream", "application/json", "nonsense"} {
 		reply := fakeapi.Answer(fakeapi.Text("hello"))
 		reply.Header = http.Header{"Content-Type": {mediaType}}
-		server := start(t, always(reply))
-		if got := listen(t.Context(), newModel(t, server), ask("hi")).whole(t); got.Message.Content[0].Text != "hello" {
+		server := wiretest.Start(t, wiretest.Always(reply))
+		if got := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Whole(t); got.Message.Content[0].Text != "hello" {
 			t.Errorf("%s: message %+v", mediaType, got.Message)
 		}
 	}
@@ -106,8 +107,8 @@ func TestHugeErrorBodies(t *testing.T) {
 		"gzip bomb": {Status: 400, Header: gzipped, Body: &bomb},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := fakeapi.Start(always(reply))
-			e := listen(t.Context(), newModel(t, server), ask("hi")).failure(t)
+			server := fakeapi.Start(wiretest.Always(reply))
+			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
 			server.Close() // the handler has returned
 			if e.Class != provider.Invalid || len(e.Message) > 4000 {
 				t.Errorf("error %v", e)
@@ -144,12 +145,12 @@ func TestGzippedError(t *testing.T) {
 	zip.Close()
 	data := body.Bytes()
 	for _, asked := range []bool{true, false} { // by the transport, or sent unasked
-		server := start(t, func(*fakeapi.Request) fakeapi.Reply {
+		server := wiretest.Start(t, func(*fakeapi.Request) fakeapi.Reply {
 			return fakeapi.Reply{Status: 400, Header: http.Header{"Content-Encoding": {"gzip"}}, Body: bytes.NewReader(data)}
 		})
 		client := server.Client()
 		client.Transport.(*http.Transport).DisableCompression = !asked
-		if e := listen(t.Context(), newModel(t, server), ask("hi")).failure(t); e.Message != "zipped" {
+		if e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t); e.Message != "zipped" {
 			t.Errorf("message %q", e.Message)
 		}
 	}
@@ -187,12 +188,12 @@ func TestWaits(t *testing.T) {
 				}
 				return fakeapi.Answer(fakeapi.Text("fine"))
 			}, func(t *testing.T, m *Model, server *fakeapi.Server) {
-				h := listen(t.Context(), m, ask("hi"))
-				h.whole(t)
-				if len(h.retries) != 1 {
-					t.Fatalf("retries %+v", h.retries)
+				h := wiretest.Listen(t.Context(), m, ask("hi"))
+				h.Whole(t)
+				if len(h.Retries) != 1 {
+					t.Fatalf("retries %+v", h.Retries)
 				}
-				told, requests := h.retries[0], server.Requests()
+				told, requests := h.Retries[0], server.Requests()
 				if told.Attempt != 2 || told.Max != 6 || told.Err.Class != provider.RateLimit {
 					t.Errorf("told %+v", told)
 				}
@@ -225,8 +226,8 @@ func TestStorm(t *testing.T) {
 			all.Go(func() {
 				req := ask("hi")
 				req.Agent.Name = fmt.Sprint(i)
-				if h := listen(t.Context(), m, req); h.err != nil {
-					t.Error(h.err)
+				if h := wiretest.Listen(t.Context(), m, req); h.Err != nil {
+					t.Error(h.Err)
 				}
 			})
 		}
@@ -234,8 +235,8 @@ func TestStorm(t *testing.T) {
 		late := ask("me too")
 		late.Agent.Name = "late"
 		begun := time.Now()
-		if h := listen(t.Context(), m, late); len(h.retries) == 0 || h.retries[0].Attempt != 1 || h.retries[0].Wait < 4*time.Second {
-			t.Errorf("a newcomer is not held back: %+v", h.retries)
+		if h := wiretest.Listen(t.Context(), m, late); len(h.Retries) == 0 || h.Retries[0].Attempt != 1 || h.Retries[0].Wait < 4*time.Second {
+			t.Errorf("a newcomer is not held back: %+v", h.Retries)
 		}
 		all.Wait()
 		perTenth := map[time.Duration]int{}
@@ -253,8 +254,8 @@ func TestNoRetryWhereNoneHelps(t *testing.T) {
 		refuse(400, "invalid_request_error", "x"), refuse(401, "authentication_error", "x"), refuse(404, "not_found_error", "x"),
 		{Status: 407}, {Status: 302}, {Status: 500, Header: http.Header{"X-Should-Retry": {"false"}}},
 	} {
-		server := start(t, always(reply))
-		listen(t.Context(), newModel(t, server, retrying), ask("hi")).failure(t)
+		server := wiretest.Start(t, wiretest.Always(reply))
+		wiretest.Listen(t.Context(), newModel(t, server, retrying), ask("hi")).Failure(t)
 		if n := len(server.Requests()); n != 1 {
 			t.Errorf("status %d: %d requests", reply.Status, n)
 		}
@@ -262,13 +263,13 @@ func TestNoRetryWhereNoneHelps(t *testing.T) {
 }
 
 func TestGivesUp(t *testing.T) {
-	inBubble(t, always(refuse(529, "overloaded_error", "Overloaded")), func(t *testing.T, m *Model, server *fakeapi.Server) {
-		h := listen(t.Context(), m, ask("hi"))
-		if e := h.failure(t); e.Class != provider.Overloaded || len(h.retries) != 5 || len(server.Requests()) != 6 {
-			t.Errorf("error %v, %d retries, %d requests", e, len(h.retries), len(server.Requests()))
+	inBubble(t, wiretest.Always(refuse(529, "overloaded_error", "Overloaded")), func(t *testing.T, m *Model, server *fakeapi.Server) {
+		h := wiretest.Listen(t.Context(), m, ask("hi"))
+		if e := h.Failure(t); e.Class != provider.Overloaded || len(h.Retries) != 5 || len(server.Requests()) != 6 {
+			t.Errorf("error %v, %d retries, %d requests", e, len(h.Retries), len(server.Requests()))
 		}
 		var most time.Duration
-		for _, r := range h.retries {
+		for _, r := range h.Retries {
 			most = max(most, r.Wait)
 		}
 		if most > 30*time.Second {
@@ -287,13 +288,13 @@ func TestHTTP2(t *testing.T) {
 	})
 	defer server.Close()
 	m := newModel(t, server)
-	listen(t.Context(), m, ask("hi")).whole(t)
-	h := listen(t.Context(), m, ask("hi"))
+	wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+	h := wiretest.Listen(t.Context(), m, ask("hi"))
 	var e *provider.Error
-	if h.reply == nil || !errors.As(h.reply.Broken, &e) || e.Class != provider.Network || len(h.reply.Message.Content) != 1 {
-		t.Errorf("a stream that was reset: error %v, reply %+v", h.err, h.reply)
+	if h.Reply == nil || !errors.As(h.Reply.Broken, &e) || e.Class != provider.Network || len(h.Reply.Message.Content) != 1 {
+		t.Errorf("a stream that was reset: error %v, reply %+v", h.Err, h.Reply)
 	}
-	listen(t.Context(), m, ask("hi")).whole(t)
+	wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
 	for _, r := range server.Requests() {
 		if r.Proto != "HTTP/2.0" || r.Remote != server.Requests()[0].Remote || r.Length != int64(len(r.Raw)) {
 			t.Errorf("request %d came over %s from %s, %d bytes", r.Seq, r.Proto, r.Remote, r.Length)
@@ -308,10 +309,10 @@ func TestNetworkFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	secure := fakeapi.StartTLS(always(fakeapi.Reply{}))
+	secure := fakeapi.StartTLS(wiretest.Always(fakeapi.Reply{}))
 	defer secure.Close()
-	plain := start(t, always(fakeapi.Reply{}))
-	cut := start(t, always(fakeapi.Reply{Faults: fakeapi.Faults{CutHeaders: true}}))
+	plain := wiretest.Start(t, wiretest.Always(fakeapi.Reply{}))
+	cut := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Faults: fakeapi.Faults{CutHeaders: true}}))
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
 	}))
@@ -342,7 +343,7 @@ func TestNetworkFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := listen(t.Context(), m, ask("hi")).failure(t)
+			e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
 			if e.Class != provider.Network || !strings.Contains(e.Message, c.want) {
 				t.Errorf("error %v, want %q in it", e, c.want)
 			}
@@ -363,10 +364,10 @@ func TestBaseURLs(t *testing.T) {
 			t.Errorf("%q: error %v", bad, err)
 		}
 	}
-	server := start(t, always(fakeapi.Answer(fakeapi.Text("x"))))
+	server := wiretest.Start(t, wiretest.Always(fakeapi.Answer(fakeapi.Text("x"))))
 	for _, path := range []string{"", "/", "/gateway", "/gateway/"} {
 		m := newModel(t, server, func(o *Options) { o.BaseURL = " " + server.URL + path + "\n" })
-		listen(t.Context(), m, ask("hi")).whole(t)
+		wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
 	}
 	for i, want := range []string{"/v1/messages", "/v1/messages", "/gateway/v1/messages", "/gateway/v1/messages"} {
 		if got := server.Requests()[i].Path; got != want {
@@ -380,7 +381,7 @@ func TestHeaders(t *testing.T) {
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "from-the-environment")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Env: from-the-environment")
-	server := start(t, always(fakeapi.Answer(fakeapi.Text("x"))))
+	server := wiretest.Start(t, wiretest.Always(fakeapi.Answer(fakeapi.Text("x"))))
 	for _, c := range []struct {
 		change func(*Options)
 		want   map[string]string
@@ -390,7 +391,7 @@ func TestHeaders(t *testing.T) {
 		{func(o *Options) { o.APIKey = "" }, map[string]string{"X-Api-Key": "", "Authorization": ""}},
 		{func(o *Options) { o.UserAgent = "cadre/9" }, map[string]string{"User-Agent": "cadre/9"}},
 	} {
-		listen(t.Context(), newModel(t, server, c.change), ask("hi")).whole(t)
+		wiretest.Listen(t.Context(), newModel(t, server, c.change), ask("hi")).Whole(t)
 		requests := server.Requests()
 		got := requests[len(requests)-1].Header
 		c.want["Anthropic-Version"] = "2023-06-01"
@@ -412,7 +413,7 @@ func TestHeaders(t *testing.T) {
 // TestThoughtsOfAnotherPrefix: a model that refuses the thoughts of a resumed
 // session gets the conversation without them, once and for all.
 func TestThoughtsOfAnotherPrefix(t *testing.T) {
-	server := start(t, func(r *fakeapi.Request) fakeapi.Reply {
+	server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
 		if bytes.Contains(r.Raw, []byte("old")) {
 			return refuse(400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set …")
 		}
@@ -425,7 +426,7 @@ func TestThoughtsOfAnotherPrefix(t *testing.T) {
 		transcript.Message{Role: transcript.Assistant, Content: []transcript.Block{{Type: transcript.Thinking, Signature: "old"}, transcript.TextBlock("ok")}},
 		transcript.UserText("go on"))
 	for range 2 {
-		reply := listen(t.Context(), m, req).whole(t)
+		reply := wiretest.Listen(t.Context(), m, req).Whole(t)
 		req.Messages = append(req.Messages, reply.Message, transcript.UserText("and on"))
 	}
 	requests := server.Requests()

@@ -3,10 +3,8 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,10 +17,9 @@ import (
 
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func offline(t testing.TB) *Model {
 	t.Helper()
@@ -88,24 +85,7 @@ func everything() provider.Request {
 
 func TestGoldenRequest(t *testing.T) {
 	got := encoded(t, offline(t), everything())
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, got, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	pretty.WriteByte('\n')
-	golden := filepath.Join("testdata", "request.json")
-	if *update {
-		if err := os.WriteFile(golden, pretty.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), pretty.String()); diff != "" {
-		t.Error("body (-want +got):\n" + diff)
-	}
+	wiretest.Golden(t, filepath.Join("testdata", "request.json"), got)
 }
 
 // TestBodyIsTheSDKs compares the body with what the SDK's own types make of the

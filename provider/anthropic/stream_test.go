@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -16,11 +15,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -57,30 +56,30 @@ func TestCutAfterEveryEvent(t *testing.T) {
 	}
 	for k := range events {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			server := start(t, func(r *fakeapi.Request) fakeapi.Reply {
+			server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
 				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
 			})
-			h := listen(t.Context(), newModel(t, server, func(o *Options) {
+			h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) {
 				o.Retry = provider.RetryPolicy{MaxAttempts: 2, Base: 1, Cap: 1}
 			}), ask("hi"))
-			if h.err != nil || h.reply == nil {
-				t.Fatalf("error %v, reply %+v", h.err, h.reply)
+			if h.Err != nil || h.Reply == nil {
+				t.Fatalf("error %v, reply %+v", h.Err, h.Reply)
 			}
 			retried := len(server.Requests()) == 2
 			if told := bytes.Contains(bytes.Join(events[:k], nil), []byte("_delta")); retried == told {
 				t.Errorf("retried = %v after told = %v", retried, told)
 			}
-			if retried != (len(h.retries) == 1) {
-				t.Errorf("%d retries were told, retried = %v", len(h.retries), retried)
+			if retried != (len(h.Retries) == 1) {
+				t.Errorf("%d retries were told, retried = %v", len(h.Retries), retried)
 			}
 			ended := bytes.Contains(bytes.Join(events[:k], nil), []byte("stop_reason\":\"tool_use"))
 			if retried || ended {
-				if diff := cmp.Diff(whole, h.whole(t), cmp.FilterPath(isID, cmp.Ignore())); diff != "" {
+				if diff := cmp.Diff(whole, h.Whole(t), cmp.FilterPath(isID, cmp.Ignore())); diff != "" {
 					t.Error("reply (-want +got):\n" + diff)
 				}
 				return
 			}
-			checkBroken(t, *h.reply, whole, events[:k])
+			checkBroken(t, *h.Reply, whole, events[:k])
 		})
 	}
 }
@@ -274,8 +273,8 @@ func TestMalformedEvents(t *testing.T) {
 		"32 MB":         "data: " + strings.Repeat("x", wire.MaxEvent+1) + "\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := start(t, always(fakeapi.Reply{Events: [][]byte{[]byte(data)}}))
-			e := listen(t.Context(), newModel(t, server), ask("hi")).failure(t)
+			server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: [][]byte{[]byte(data)}}))
+			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
 			if e.Class != provider.Malformed {
 				t.Errorf("class %s, want malformed: %v", e.Class, e)
 			}
@@ -286,24 +285,24 @@ func TestMalformedEvents(t *testing.T) {
 func TestErrorInsideTheStream(t *testing.T) {
 	failed := []byte("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n")
 	t.Run("before anything was told", func(t *testing.T) {
-		server := start(t, func(r *fakeapi.Request) fakeapi.Reply {
+		server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
 			if r.Seq == 1 {
 				return fakeapi.Reply{Events: [][]byte{recorded()[0], failed}}
 			}
 			return fakeapi.Answer(fakeapi.Text("fine"))
 		})
-		h := listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{Base: 1, Cap: 1} }), ask("hi"))
-		h.whole(t)
-		if len(h.retries) != 1 || h.retries[0].Err.Class != provider.Overloaded {
-			t.Errorf("retries %+v", h.retries)
+		h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{Base: 1, Cap: 1} }), ask("hi"))
+		h.Whole(t)
+		if len(h.Retries) != 1 || h.Retries[0].Err.Class != provider.Overloaded {
+			t.Errorf("retries %+v", h.Retries)
 		}
 	})
 	t.Run("after", func(t *testing.T) {
-		server := start(t, always(fakeapi.Reply{Events: append(recorded()[:4:4], failed)}))
-		h := listen(t.Context(), newModel(t, server), ask("hi"))
+		server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: append(recorded()[:4:4], failed)}))
+		h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
 		var e *provider.Error
-		if h.err != nil || !errors.As(h.reply.Broken, &e) || e.Class != provider.Overloaded {
-			t.Errorf("error %v, reply %+v", h.err, h.reply)
+		if h.Err != nil || !errors.As(h.Reply.Broken, &e) || e.Class != provider.Overloaded {
+			t.Errorf("error %v, reply %+v", h.Err, h.Reply)
 		}
 	})
 }
@@ -314,7 +313,7 @@ func TestInterrupted(t *testing.T) {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			reached, gate := make(chan struct{}), make(chan struct{})
 			defer close(gate)
-			server := start(t, always(fakeapi.Reply{Events: recorded(), Faults: fakeapi.Faults{EventGate: func(n int) <-chan struct{} {
+			server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: recorded(), Faults: fakeapi.Faults{EventGate: func(n int) <-chan struct{} {
 				if n != k {
 					return nil
 				}
@@ -324,9 +323,9 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			stop := errors.New("the user pressed Ctrl+C")
 			go func() { <-reached; cancel(stop) }()
-			h := listen(ctx, newModel(t, server), ask("hi"))
-			if !errors.Is(h.err, stop) || h.reply != nil {
-				t.Errorf("error %v, reply %+v; want the cause", h.err, h.reply)
+			h := wiretest.Listen(ctx, newModel(t, server), ask("hi"))
+			if !errors.Is(h.Err, stop) || h.Reply != nil {
+				t.Errorf("error %v, reply %+v; want the cause", h.Err, h.Reply)
 			}
 		})
 	}
@@ -337,7 +336,7 @@ func TestConsumerBreaksOff(t *testing.T) {
 	gate := make(chan struct{})
 	defer close(gate)
 	closed := make(chan struct{})
-	server := start(t, func(*fakeapi.Request) fakeapi.Reply {
+	server := wiretest.Start(t, func(*fakeapi.Request) fakeapi.Reply {
 		return fakeapi.Reply{Events: recorded(), Faults: fakeapi.Faults{EventGate: func(n int) <-chan struct{} {
 			if n < 4 {
 				return nil
@@ -397,7 +396,7 @@ func TestSilentServers(t *testing.T) {
 			}
 			inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
 				begun := time.Now()
-				e := listen(t.Context(), m, ask("hi")).failure(t)
+				e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
 				if c.after > time.Minute && (e.Class != provider.Stalled || len(server.Requests()) != 2) {
 					t.Errorf("error %v after %d requests, want stalled after two", e, len(server.Requests()))
 				}
@@ -434,14 +433,14 @@ func TestGapInAnAnswer(t *testing.T) {
 				time.AfterFunc(c.gap, func() { close(gate) })
 				return gate
 			}
-			inBubble(t, always(reply), func(t *testing.T, m *Model, _ *fakeapi.Server) {
-				h := listen(t.Context(), m, ask("hi"))
-				if h.err != nil || h.reply == nil || (h.reply.Broken == nil) != c.whole {
-					t.Fatalf("error %v, reply %+v; want whole = %v", h.err, h.reply, c.whole)
+			inBubble(t, wiretest.Always(reply), func(t *testing.T, m *Model, _ *fakeapi.Server) {
+				h := wiretest.Listen(t.Context(), m, ask("hi"))
+				if h.Err != nil || h.Reply == nil || (h.Reply.Broken == nil) != c.whole {
+					t.Fatalf("error %v, reply %+v; want whole = %v", h.Err, h.Reply, c.whole)
 				}
 				var e *provider.Error
-				if !c.whole && (!errors.As(h.reply.Broken, &e) || e.Class != provider.Stalled) {
-					t.Errorf("broken by %v, want stalled", h.reply.Broken)
+				if !c.whole && (!errors.As(h.Reply.Broken, &e) || e.Class != provider.Stalled) {
+					t.Errorf("broken by %v, want stalled", h.Reply.Broken)
 				}
 			})
 		})
@@ -451,7 +450,7 @@ func TestGapInAnAnswer(t *testing.T) {
 // TestSlowConsumer: who takes long over an event does not make the server slow.
 func TestSlowConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeapi.StartInMemory(always(fakeapi.Reply{Events: recorded()}))
+		server := fakeapi.StartInMemory(wiretest.Always(fakeapi.Reply{Events: recorded()}))
 		defer server.Close()
 		for ev, err := range newModel(t, server).Stream(t.Context(), ask("hi")) {
 			if err != nil {
@@ -473,17 +472,17 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}, func(t *testing.T, m *Model, server *fakeapi.Server) {
 		begun := time.Now()
 		for range 4 {
-			listen(t.Context(), m, ask("hi")).whole(t)
+			wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
 		}
 		if took := time.Since(begun); took > 100*time.Millisecond {
 			t.Errorf("took %s", took)
 		}
 	})
-	server := start(t, always(fakeapi.Reply{Events: recorded()}))
+	server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: recorded()}))
 	m := newModel(t, server)
 	remotes := map[string]bool{}
 	for range 5 {
-		listen(t.Context(), m, ask("hi")).whole(t)
+		wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
 	}
 	for _, r := range server.Requests() {
 		remotes[r.Remote] = true
@@ -501,44 +500,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(append(bytes.Clone(e), "data: {\"type\":\"message_stop\"}\n\n"...))
 	}
 	f.Add([]byte("\xef\xbb\xbf\r\rdata:\r\n\ndata: {}\r"))
-	f.Fuzz(func(t *testing.T, stream []byte) { checkAnyStream(t, stream) })
+	f.Fuzz(func(t *testing.T, stream []byte) { wiretest.CheckAnyStream(t, decode, stream) })
 }
 
-func TestDamagedStreams(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		events := recorded()
-		for range rapid.IntRange(0, 4).Draw(rt, "events moved") {
-			i, j := rapid.IntRange(0, len(events)-1).Draw(rt, "from"), rapid.IntRange(0, len(events)-1).Draw(rt, "to")
-			switch rapid.IntRange(0, 2).Draw(rt, "how") {
-			case 0:
-				events[i], events[j] = events[j], events[i]
-			case 1:
-				events = slices.Insert(events, j, events[i])
-			case 2:
-				events[i] = nil
-			}
-		}
-		stream := bytes.Join(events, nil)
-		for range rapid.IntRange(0, 4).Draw(rt, "bytes changed") {
-			i := rapid.IntRange(0, max(0, len(stream)-1)).Draw(rt, "at")
-			junk := []byte(rapid.SampledFrom([]string{"", "\n", "\r", "\n\n", "{", "}", "\"", "\x00", "\xff", "0", "-1", "null", "[]", "data:"}).Draw(rt, "junk"))
-			stream = slices.Replace(stream, i, min(len(stream), i+rapid.IntRange(0, 9).Draw(rt, "lost")), junk...)
-		}
-		checkAnyStream(rt, stream)
-	})
-}
-
-// checkAnyStream: no stream makes the decoder panic, hang, or give a call whose
-// input is no object; and it does not matter how its bytes arrive.
-func checkAnyStream(t rapid.TB, stream []byte) {
-	got, err := decode(bytes.NewReader(stream))
-	for _, b := range got.Message.Content {
-		if b.Type == transcript.ToolUse && (!json.Valid(b.Input) || b.Input[0] != '{' || b.ID == "") {
-			t.Errorf("call %+v of %q", b, stream)
-		}
-	}
-	again, err2 := decode(iotest.OneByteReader(bytes.NewReader(stream)))
-	if (err == nil) != (err2 == nil) || len(got.Message.Content) != len(again.Message.Content) {
-		t.Errorf("%q in one piece: %v, %+v\nbyte by byte: %v, %+v", stream, err, got.Message, err2, again.Message)
-	}
-}
+func TestDamagedStreams(t *testing.T) { wiretest.CheckDamaged(t, decode, recorded()) }

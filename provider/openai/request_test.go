@@ -3,10 +3,8 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,10 +15,9 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func encoded(t testing.TB, m *Model, req provider.Request) []byte {
 	t.Helper()
@@ -82,24 +79,7 @@ func everything() provider.Request {
 }
 
 func TestGoldenRequest(t *testing.T) {
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, encoded(t, offline(t, "http://localhost:11434/v1"), everything()), "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	pretty.WriteByte('\n')
-	golden := filepath.Join("testdata", "request.json")
-	if *update {
-		if err := os.WriteFile(golden, pretty.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), pretty.String()); diff != "" {
-		t.Error("body (-want +got):\n" + diff)
-	}
+	wiretest.Golden(t, filepath.Join("testdata", "request.json"), encoded(t, offline(t, "http://localhost:11434/v1"), everything()))
 }
 
 // TestBodyIsTheSDKs compares the body with what the SDK's own types make of the

@@ -2,25 +2,22 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/cadre-dev/cadre/internal/fakeapi"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
+	"github.com/cadre-dev/cadre/provider/internal/wiretest"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -37,52 +34,6 @@ func newModel(t testing.TB, server *fakeapi.Server, change ...func(*Options)) *M
 		t.Fatal(err)
 	}
 	return m
-}
-
-func start(t testing.TB, script fakeapi.Script) *fakeapi.Server {
-	t.Helper()
-	server := fakeapi.Start(script)
-	t.Cleanup(server.Close)
-	return server
-}
-
-func always(reply fakeapi.Reply) fakeapi.Script {
-	return func(*fakeapi.Request) fakeapi.Reply { return reply }
-}
-
-// heard is what a stream yielded.
-type heard struct {
-	deltas  []provider.Event
-	retries []provider.Retrying
-	reply   *provider.Reply
-	err     error
-}
-
-func listen(ctx context.Context, m provider.Model, req provider.Request) heard {
-	var h heard
-	for ev, err := range m.Stream(ctx, req) {
-		if err != nil {
-			h.err = err
-			continue
-		}
-		switch ev := ev.(type) {
-		case provider.Retrying:
-			h.retries = append(h.retries, ev)
-		case provider.Reply:
-			h.reply = &ev
-		default:
-			h.deltas = append(h.deltas, ev)
-		}
-	}
-	return h
-}
-
-func (h heard) whole(t *testing.T) provider.Reply {
-	t.Helper()
-	if h.err != nil || h.reply == nil || h.reply.Broken != nil {
-		t.Fatalf("error %v, reply %+v; want a whole reply", h.err, h.reply)
-	}
-	return *h.reply
 }
 
 func ask(text string) provider.Request {
@@ -133,9 +84,9 @@ func TestAnswerWithAllQuirks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			reply := full()
 			reply.Quirks = c.quirks
-			server := start(t, always(reply))
-			h := listen(t.Context(), newModel(t, server), ask("hi"))
-			got, want := h.whole(t), fullMessage()
+			server := wiretest.Start(t, wiretest.Always(reply))
+			h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+			got, want := h.Whole(t), fullMessage()
 			if c.change != nil {
 				c.change(&want)
 			}
@@ -145,7 +96,7 @@ func TestAnswerWithAllQuirks(t *testing.T) {
 			if got.RequestID != "req_fake" {
 				t.Errorf("request id %q", got.RequestID)
 			}
-			checkDeltas(t, h.deltas, want)
+			checkDeltas(t, h.Deltas, want)
 		})
 	}
 }
@@ -182,21 +133,21 @@ func TestCutAfterEveryEvent(t *testing.T) {
 	want := fullMessage()
 	for k := range events {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			server := start(t, func(r *fakeapi.Request) fakeapi.Reply {
+			server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
 				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
 			})
-			h := listen(t.Context(), newModel(t, server, func(o *Options) {
+			h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) {
 				o.Retry = provider.RetryPolicy{MaxAttempts: 2, Base: 1, Cap: 1}
 			}), ask("hi"))
-			if h.err != nil || h.reply == nil {
-				t.Fatalf("error %v, reply %+v", h.err, h.reply)
+			if h.Err != nil || h.Reply == nil {
+				t.Fatalf("error %v, reply %+v", h.Err, h.Reply)
 			}
 			seen := bytes.Join(events[:k], nil)
 			if retried := len(server.Requests()) == 2; retried != (k <= 1) { // the first chunk says nothing
 				t.Fatalf("retried = %v", retried)
 			}
 			if k <= 1 || bytes.Contains(seen, []byte(`"finish_reason":"tool_calls"`)) {
-				got := h.whole(t).Message
+				got := h.Whole(t).Message
 				got.Usage = want.Usage // which may have been cut off
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Error("message (-want +got):\n" + diff)
@@ -204,10 +155,10 @@ func TestCutAfterEveryEvent(t *testing.T) {
 				return
 			}
 			var e *provider.Error
-			if !errors.As(h.reply.Broken, &e) || e.Class != provider.Network {
-				t.Errorf("broken by %v", h.reply.Broken)
+			if !errors.As(h.Reply.Broken, &e) || e.Class != provider.Network {
+				t.Errorf("broken by %v", h.Reply.Broken)
 			}
-			calls := h.reply.Message.ToolUses()
+			calls := h.Reply.Message.ToolUses()
 			if begun := bytes.Contains(seen, []byte("call_2")); begun != (len(calls) == 1) {
 				t.Errorf("calls %+v, the second has begun = %v", calls, begun)
 			}
@@ -216,8 +167,8 @@ func TestCutAfterEveryEvent(t *testing.T) {
 					t.Error("call (-want +got):\n" + diff)
 				}
 			}
-			if h.reply.Message.StopReason != "" {
-				t.Errorf("stop reason %q", h.reply.Message.StopReason)
+			if h.Reply.Message.StopReason != "" {
+				t.Errorf("stop reason %q", h.Reply.Message.StopReason)
 			}
 		})
 	}
@@ -314,11 +265,11 @@ func TestErrorsInTheStream(t *testing.T) {
 		`{"choices":`: provider.Malformed,
 		`{"error":{"code":"context_length_exceeded","message":"x"}}`: provider.TooLong,
 	} {
-		server := start(t, always(fakeapi.Reply{Events: [][]byte{[]byte("data: " + data + "\n\n")}}))
-		h := listen(t.Context(), newModel(t, server), ask("hi"))
+		server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: [][]byte{[]byte("data: " + data + "\n\n")}}))
+		h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
 		var e *provider.Error
-		if !errors.As(h.err, &e) || e.Class != want {
-			t.Errorf("%s: %v, want %s", data, h.err, want)
+		if !errors.As(h.Err, &e) || e.Class != want {
+			t.Errorf("%s: %v, want %s", data, h.Err, want)
 		}
 	}
 }
@@ -336,13 +287,13 @@ func TestRefusals(t *testing.T) {
 		{429, `{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}`, provider.RateLimit},
 		{500, ``, provider.Server}, {503, `<html>`, provider.Overloaded},
 	} {
-		server := start(t, func(*fakeapi.Request) fakeapi.Reply {
+		server := wiretest.Start(t, func(*fakeapi.Request) fakeapi.Reply {
 			return fakeapi.Reply{Status: c.status, Body: strings.NewReader(c.body)}
 		})
-		h := listen(t.Context(), newModel(t, server), ask("hi"))
+		h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
 		var e *provider.Error
-		if !errors.As(h.err, &e) || e.Class != c.want || e.Status != c.status || e.Message == "" {
-			t.Errorf("%d %s: %v, want %s", c.status, c.body, h.err, c.want)
+		if !errors.As(h.Err, &e) || e.Class != c.want || e.Status != c.status || e.Message == "" {
+			t.Errorf("%d %s: %v, want %s", c.status, c.body, h.Err, c.want)
 		}
 		if strings.Contains(fmt.Sprintf("%+v", e), canary) {
 			t.Errorf("the key is in %+v", e)
@@ -356,9 +307,9 @@ func TestHeaders(t *testing.T) {
 	}
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("OPENAI_CUSTOM_HEADERS", "X-Env: from-the-environment")
-	server := start(t, always(fakeapi.Answer(fakeapi.Text("x"))))
-	listen(t.Context(), newModel(t, server, func(o *Options) { o.UserAgent = "cadre/9" }), ask("hi")).whole(t)
-	listen(t.Context(), newModel(t, server, func(o *Options) { o.APIKey = "" }), ask("hi")).whole(t)
+	server := wiretest.Start(t, wiretest.Always(fakeapi.Answer(fakeapi.Text("x"))))
+	wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.UserAgent = "cadre/9" }), ask("hi")).Whole(t)
+	wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.APIKey = "" }), ask("hi")).Whole(t)
 	for i, want := range []string{"Bearer " + canary, ""} {
 		r := server.Requests()[i]
 		if got := r.Header.Get("Authorization"); got != want || r.Path != "/v1/chat/completions" {
@@ -395,10 +346,10 @@ func TestRetriesAreVisible(t *testing.T) {
 		})
 		defer server.Close()
 		begun := time.Now()
-		h := listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{} }), ask("hi"))
-		h.whole(t)
+		h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{} }), ask("hi"))
+		h.Whole(t)
 		var classes []provider.Class
-		for _, r := range h.retries {
+		for _, r := range h.Retries {
 			classes = append(classes, r.Err.Class)
 		}
 		if diff := cmp.Diff([]provider.Class{provider.RateLimit, provider.Network, provider.Stalled}, classes); diff != "" {
@@ -415,7 +366,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, stream := range quirky() {
 		f.Add(bytes.Join(stream, nil))
 	}
-	f.Fuzz(func(t *testing.T, stream []byte) { checkAnyStream(t, stream) })
+	f.Fuzz(func(t *testing.T, stream []byte) { wiretest.CheckAnyStream(t, decode, stream) })
 }
 
 // quirky are the events of an answer, by the book and with quirks.
@@ -429,34 +380,4 @@ func quirky() [][][]byte {
 	return streams
 }
 
-func TestDamagedStreams(t *testing.T) {
-	streams := quirky()
-	rapid.Check(t, func(rt *rapid.T) {
-		events := slices.Clone(rapid.SampledFrom(streams).Draw(rt, "events"))
-		for range rapid.IntRange(0, 4).Draw(rt, "events moved") {
-			i, j := rapid.IntRange(0, len(events)-1).Draw(rt, "from"), rapid.IntRange(0, len(events)-1).Draw(rt, "to")
-			events = slices.Insert(events, j, events[i])
-			events[rapid.IntRange(0, len(events)-1).Draw(rt, "lost")] = nil
-		}
-		stream := bytes.Join(events, nil)
-		for range rapid.IntRange(0, 4).Draw(rt, "bytes changed") {
-			i := rapid.IntRange(0, max(0, len(stream)-1)).Draw(rt, "at")
-			junk := []byte(rapid.SampledFrom([]string{"", "\n", "\r", "{", "}", "\"", "\x00", "\xff", "0", "-1", "null", "[]"}).Draw(rt, "junk"))
-			stream = slices.Replace(stream, i, min(len(stream), i+rapid.IntRange(0, 9).Draw(rt, "lost")), junk...)
-		}
-		checkAnyStream(rt, stream)
-	})
-}
-
-func checkAnyStream(t rapid.TB, stream []byte) {
-	got, err := decode(bytes.NewReader(stream))
-	for _, b := range got.Message.Content {
-		if b.Type == transcript.ToolUse && (!json.Valid(b.Input) || b.Input[0] != '{' || b.ID == "") {
-			t.Errorf("call %+v of %q", b, stream)
-		}
-	}
-	again, err2 := decode(iotest.OneByteReader(bytes.NewReader(stream)))
-	if (err == nil) != (err2 == nil) || len(got.Message.Content) != len(again.Message.Content) {
-		t.Errorf("%q in one piece: %v, %+v\nbyte by byte: %v, %+v", stream, err, got.Message, err2, again.Message)
-	}
-}
+func TestDamagedStreams(t *testing.T) { wiretest.CheckDamaged(t, decode, quirky()...) }
