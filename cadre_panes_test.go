@@ -28,7 +28,7 @@ import (
 // scripts are what teammates in processes of their own can run: a process is told
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
-	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript,
+	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.
@@ -446,6 +446,50 @@ func TestATeammatePlansFirst(t *testing.T) {
 			})
 			if _, err := os.Stat(filepath.Join(w.dir, "too early")); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("a file was written in plan mode: %v", err)
+			}
+		})
+	}
+}
+
+// delegateScript makes a lead that tries to write by itself and then has a teammate
+// do it.
+func delegateScript(c *scripted.Conversation) scripted.Reply {
+	write := func(name string) scripted.Reply {
+		return use("Write", map[string]any{"file_path": name, "content": "by " + c.Agent.Name})
+	}
+	switch {
+	case c.Role() == scripted.Teammate && made(c, "Write") == 0:
+		return write("done.txt")
+	case c.Role() == scripted.Teammate:
+		return say("Done.")
+	case !did(c, "Write", "own.txt"):
+		return write("own.txt")
+	case made(c, "TeamCreate") == 0:
+		return use("TeamCreate", map[string]any{"team_name": "deputies"})
+	case made(c, "Agent") == 0:
+		return use("Agent", map[string]any{"name": "ann", "description": "write", "prompt": "Write it.", "subagent_type": "general-purpose"})
+	}
+	return say("I wait.")
+}
+
+// A lead in delegate mode does nothing itself, and those whom it starts can work,
+// wherever they run: by its rules, not in its mode.
+func TestADelegatingLeadsTeammatesWork(t *testing.T) {
+	for _, mode := range []string{"tmux", "in-process"} {
+		t.Run(mode, func(t *testing.T) {
+			w := openPanes(t, "delegate", func(c *cadre.Config) {
+				c.TeammateMode, c.Mode, c.SkipPermissions = mode, "delegate", false
+				c.Settings = `{"permissions": {"allow": ["Edit(./*.txt)"]}}`
+			})
+			if err := w.Session().Prompt(t.Context(), "Begin."); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the teammate has written", func() bool {
+				_, err := os.Stat(filepath.Join(w.dir, "done.txt"))
+				return err == nil
+			})
+			if _, err := os.Stat(filepath.Join(w.dir, "own.txt")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the lead has written in delegate mode: %v", err)
 			}
 		})
 	}

@@ -116,8 +116,11 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	model, name := r.models.named(p.caller.Model)
 	p.caller.Model = name
 	policy := r.policyFor(p)
-	if policy.Mode == permission.Plan {
+	switch policy.Mode {
+	case permission.Plan:
 		p.preface = r.planner.preface(p.caller, p.preface)
+	case permission.Delegate:
+		p.preface = delegatePreface(p.preface)
 	}
 	mail := &mailSource{teams: r.teams, caller: p.caller, ready: p.ready}
 	return session.Open(ctx, session.Config{
@@ -125,12 +128,12 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
 		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline, Desk: r.stores.desk,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key()}}, Recall: mail.recall,
-		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface,
+		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface, ModeNote: modeNote,
 	})
 }
 
 // policyFor is the tree's policy in the mode of the part: its own, else that of
-// the lead at this moment.
+// the lead at this moment. A lead that only delegates does so to agents that work.
 func (r *Runtime) policyFor(p part) permission.Policy {
 	policy := r.policy
 	policy.PlanFile = resolved(r.planner.PlanFile(p.caller))
@@ -138,7 +141,7 @@ func (r *Runtime) policyFor(p part) permission.Policy {
 	case p.mode != "":
 		policy.Mode = p.mode
 	case r.lead != nil:
-		policy.Mode = r.lead.State().Mode
+		policy.Mode = workMode(r.lead.State().Mode)
 	}
 	return policy
 }

@@ -125,11 +125,6 @@ func (r *Runtime) stateRoots() []string {
 	return roots
 }
 
-// delegateTools stay when the lead only delegates.
-var delegateTools = []string{
-	"Agent", "TeamCreate", "TeamDelete", "SendMessage", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "AskUserQuestion", "Wait",
-}
-
 // readDenied reports whether a rule denies reading a resolved path.
 func (r *Runtime) readDenied(path string) bool {
 	_, denied := r.policy.ReadDenied(path)

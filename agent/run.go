@@ -104,6 +104,9 @@ type answer struct {
 func (r *run) ask(ctx context.Context) (answer, error) {
 	req := r.Request
 	req.Messages = r.messages
+	if r.Offered != nil {
+		req.Tools = r.Offered()
+	}
 	start := time.Now()
 	var partial []byte
 	for ev, err := range r.Model.Stream(ctx, req) {

@@ -20,6 +20,10 @@ type Turn struct {
 	// with the user message that the turn answers.
 	Request provider.Request
 	Tools   *tool.Set
+	// Offered, when set, gives the tools that the next request tells the model of,
+	// in the place of Request.Tools: what an agent is offered can change in the
+	// middle of a turn.
+	Offered func() []provider.Tool
 	// Permit decides about a call that passed its schema. It blocks while a
 	// person is asked, and may be called by several goroutines at once.
 	Permit func(ctx context.Context, call tool.Call, access tool.Access) Verdict

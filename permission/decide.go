@@ -7,7 +7,6 @@ package permission
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cadre-dev/cadre/ask"
@@ -149,7 +148,7 @@ func (r *review) byCeiling() *Decision {
 	case r.Mode == Plan && r.isOutward() && !r.ReadOnly:
 		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
 			Reason: fmt.Sprintf("In plan mode only tools that change nothing run, and %s may change something.", r.Tool)}
-	case r.Mode == Delegate && (!slices.Contains(r.DelegateTools, r.Tool) || !slices.Contains(r.DelegateTools, r.made.Tool)):
+	case !r.Offers(r.Tool) || !r.Offers(r.made.Tool):
 		return &Decision{Behavior: Deny, Remedy: "leave delegate mode",
 			Reason: fmt.Sprintf("In delegate mode the lead works through its team, so %s is not available.", r.Tool)}
 	}

@@ -1,6 +1,9 @@
 package permission
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Mode is how a session treats calls that no rule speaks of. The names are
 // those of settings files, flags and the wire (facts: sdk-contract §4).
@@ -21,6 +24,13 @@ const (
 	// Delegate leaves only the team and task tools.
 	Delegate Mode = "delegate"
 )
+
+// Offers reports whether an agent has this tool at all in the policy's mode. A
+// call of one that it does not have is denied ([Decide]); a model need not even be
+// told of it.
+func (p Policy) Offers(tool string) bool {
+	return p.Mode != Delegate || slices.Contains(p.DelegateTools, tool)
+}
 
 // ParseMode reads a mode. "" and "manual" mean [Default].
 func ParseMode(name string) (Mode, error) {

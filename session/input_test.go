@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/provider"
@@ -177,5 +179,65 @@ func TestQuietInputDoesNotEndAWait(t *testing.T) {
 	last := messages[2].Content
 	if len(last) != 2 || last[0].ResultText() != "nothing did" || last[1].Text != "by the way" {
 		t.Errorf("the next round got %+v", last)
+	}
+}
+
+// What delegate mode takes away is not offered either, from the next request on,
+// and the model is told why.
+func TestTheToolsOfARequestAreThoseOfTheMode(t *testing.T) {
+	var requests []provider.Request
+	var s *Session
+	next := callEachRound("Stop", "Stop", "Stop")
+	model := scriptModel(func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		requests = append(requests, req)
+		next(ctx, req, yield)
+	})
+	modes := []permission.Mode{permission.Default, permission.Delegate, permission.Delegate}
+	change := stop(func() { _ = s.SetMode(t.Context(), modes[len(requests)-1]) })
+	s = open(t, &memLog{}, model, func(c *Config) {
+		c.Policy = permission.Policy{Mode: permission.Delegate, DelegateTools: []string{"Stop"}}
+		c.ModeNote = func(was, now permission.Mode) string { return string(was) + " to " + string(now) }
+	}, change, asking(nil))
+	_ = s.Prompt(t.Context(), "go")
+	until[event.TurnEnded](t, s, nil)
+	var got []string
+	for _, req := range requests {
+		line := ""
+		for _, tool := range req.Tools {
+			line += tool.Name + " "
+		}
+		if last := req.Messages[len(req.Messages)-1].Content; len(last) > 1 {
+			line += "(" + last[len(last)-1].Text + ")"
+		}
+		got = append(got, line)
+	}
+	want := []string{"Stop ", "Stop Write (delegate to default)", "Stop (default to delegate)", "Stop "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
+	}
+}
+
+func TestAModeIsToldWithTheNextInput(t *testing.T) {
+	log := &memLog{}
+	s := open(t, log, echoModel(), func(c *Config) {
+		c.Policy.Mode = permission.Default
+		c.ModeNote = func(was, now permission.Mode) string { return string(was) + " to " + string(now) }
+	})
+	for _, mode := range []permission.Mode{permission.Plan, permission.Delegate} {
+		if err := s.SetMode(t.Context(), mode); err != nil || s.State().Mode != mode {
+			t.Fatalf("%v, and the mode is %s, want %s", err, s.State().Mode, mode)
+		}
+	}
+	if len(log.entries) > 0 {
+		t.Errorf("stored before there was input: %+v", log.entries)
+	}
+	_ = s.Prompt(t.Context(), "go")
+	until[event.TurnEnded](t, s, nil)
+	entries, _ := log.Entries(t.Context())
+	if got := transcript.JoinText(entries[0].Message.Content); got != "default to delegate" {
+		t.Errorf("told %q", got)
+	}
+	if got := transcript.JoinText(entries[1].Message.Content); got != "go" {
+		t.Errorf("then %q", got)
 	}
 }

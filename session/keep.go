@@ -119,6 +119,9 @@ func (o *owner) storePending(life context.Context, t *turn) []transcript.Message
 	if len(waiting) > 0 {
 		waiting = append(o.preface(life), waiting...)
 	}
+	if len(waiting) > 0 || o.turn != nil {
+		waiting = append(o.modeNote(), waiting...)
+	}
 	for _, in := range waiting {
 		m := transcript.Message{Role: transcript.User, Content: in.Content}
 		e := o.entry(transcript.KindUser, m)
@@ -133,7 +136,7 @@ func (o *owner) storePending(life context.Context, t *turn) []transcript.Message
 			in.stored(life)
 		}
 		if in.Mode != "" {
-			o.cfg.Policy.Mode = in.Mode
+			o.changeMode(in.Mode)
 		}
 		messages = append(messages, m)
 	}

@@ -22,7 +22,10 @@ type (
 		answer ask.Answer
 		done   chan<- error
 	}
-	setMode  struct{ mode permission.Mode }
+	setMode struct {
+		mode permission.Mode
+		done chan<- struct{} // closed when it holds
+	}
 	setModel struct {
 		model provider.Model
 		name  string
@@ -36,6 +39,7 @@ type owner struct {
 	*Session
 	cfg Config
 
+	toldMode     permission.Mode      // what the model takes the mode to be; see [Config.ModeNote]
 	conversation []transcript.Message // of the turns that have ended; nil while resting
 	resting      bool                 // see [owner.rest]
 	lastUUID     string
@@ -75,7 +79,7 @@ type idleResult struct {
 
 func newOwner(s *Session, cfg Config) *owner {
 	return &owner{
-		Session: s, cfg: cfg,
+		Session: s, cfg: cfg, toldMode: cfg.Policy.Mode,
 		asks: make(map[string]*pendingAsk), approvals: make(map[string]string),
 		idleDone: make(chan idleResult, 1),
 		told:     make(chan struct{}, 1),
@@ -160,7 +164,8 @@ func (o *owner) handle(life context.Context, msg any) {
 	case answering:
 		msg.done <- o.settleAsk(life, msg.id, msg.answer)
 	case setMode:
-		o.cfg.Policy.Mode = msg.mode
+		o.changeMode(msg.mode)
+		close(msg.done)
 	case setModel:
 		o.cfg.Model, o.cfg.ModelName = msg.model, msg.name
 	case permitRequest:

@@ -56,6 +56,11 @@ type Config struct {
 	// this opening: how things stand, to an agent that comes back. It is called
 	// by the owner, may read files, and may have nothing to say ("").
 	Preface func(ctx context.Context) string
+	// ModeNote, when set, words for the model that the permission mode has changed
+	// since it was last told something, or says "". It is called by the owner and
+	// must not block. The words go before the next input, or before the next
+	// request of a turn that runs.
+	ModeNote func(was, now permission.Mode) string
 
 	Sources []Source
 	// Begins, when set, is called by the owner when a turn begins. It must not
@@ -175,9 +180,19 @@ func (s *Session) answer(ctx context.Context, id string, answer ask.Answer) erro
 	}
 }
 
-// SetMode changes the permission mode from the next decision on.
+// SetMode changes the permission mode. It holds when SetMode returns: for the next
+// decision, and for the tools of the next request.
 func (s *Session) SetMode(ctx context.Context, mode permission.Mode) error {
-	return s.put(ctx, setMode{mode})
+	done := make(chan struct{})
+	if err := s.put(ctx, setMode{mode, done}); err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-s.gone:
+		return ErrClosed
+	}
 }
 
 // SetModel changes the model from the next turn on.

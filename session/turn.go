@@ -95,7 +95,7 @@ func (o *owner) startTurn(life context.Context) {
 	request := o.request(messages)
 	go t.run(ctx, agent.Turn{
 		Model: o.cfg.Model, Request: request, Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
-		Permit: o.permitFunc(), Input: t.takeInput,
+		Offered: o.offered(request.Tools), Permit: o.permitFunc(), Input: t.takeInput,
 	})
 }
 
@@ -111,6 +111,16 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 			Name: o.cfg.Caller.AgentName, Team: o.cfg.Caller.Team,
 			Session: o.cfg.Caller.SessionID, ID: o.cfg.Caller.AgentID,
 		},
+	}
+}
+
+// offered leaves out what the mode of the moment takes away. It is called by the
+// turn before each request; whatever changes the mode has published it by then.
+func (o *owner) offered(all []provider.Tool) func() []provider.Tool {
+	s, policy := o.Session, o.cfg.Policy
+	return func() []provider.Tool {
+		policy.Mode = s.state.Load().Mode
+		return slices.DeleteFunc(slices.Clone(all), func(t provider.Tool) bool { return !policy.Offers(t.Name) })
 	}
 }
 

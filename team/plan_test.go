@@ -364,3 +364,16 @@ func TestAutomaticApprovalIsTriedAgain(t *testing.T) {
 		t.Errorf("%d responses", len(got))
 	}
 }
+
+// A lead that plans cannot have others change things for it.
+func TestTeammatesOfAPlanningLeadPlanToo(t *testing.T) {
+	p := newParley(t, team.Policy{})
+	p.mode = "plan"
+	if started := p.spawn(t, "w1"); !started.PlanModeRequired {
+		t.Errorf("started as %+v", started)
+	}
+	p.mode = "delegate"
+	if started := p.spawn(t, "w2"); started.PlanModeRequired {
+		t.Errorf("started as %+v", started)
+	}
+}

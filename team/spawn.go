@@ -48,6 +48,8 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 	if err != nil {
 		return Spawned{}, err
 	}
+	// Who plans cannot have others change things, wherever they run.
+	r.PlanMode = r.PlanMode || t.consent.mode() == modePlan
 	kind, err := t.backend.Kind(ctx)
 	if err != nil {
 		return Spawned{}, fmt.Errorf("start teammate %q: %w", name, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -67,8 +68,16 @@ func (c *conversation) prompt(quiet bool) {
 	case len(c.asks) > 0:
 		c.screen.prompt(c.asks[0].prompt())
 	case c.ready():
-		c.screen.prompt("> ")
+		c.screen.prompt(c.modeMark() + "> ")
 	}
+}
+
+// modeMark names the permission mode before the prompt, unless it is the usual one.
+func (c *conversation) modeMark() string {
+	if mode := c.Session.State().Mode; mode != "" && mode != permission.Default {
+		return string(mode)
+	}
+	return ""
 }
 
 // entered takes an entry: an answer, a command, or a prompt.

@@ -309,6 +309,7 @@ func TestCommands(t *testing.T) {
 	k.wait("mode default\n")
 	k.enter("/mode plan")
 	k.wait("mode plan\n")
+	k.wait("plan> ")
 	k.enter("/mode bypassPermissions")
 	k.wait("--dangerously-skip-permissions")
 	k.enter("/mode nonsense")

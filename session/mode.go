@@ -1,0 +1,30 @@
+package session
+
+import (
+	"context"
+
+	"github.com/cadre-dev/cadre/permission"
+)
+
+// changeMode changes the permission mode, and lets everybody see it: the turn may
+// be about to make its next request.
+func (o *owner) changeMode(mode permission.Mode) {
+	o.cfg.Policy.Mode = mode
+	o.publishState()
+}
+
+// modeNote tells the model of a change of mode since it was last told something.
+func (o *owner) modeNote() []Input {
+	was, now := o.toldMode, o.cfg.Policy.Mode
+	o.toldMode = now
+	if o.cfg.ModeNote == nil || was == now {
+		return nil
+	}
+	text := o.cfg.ModeNote(was, now)
+	if text == "" {
+		return nil
+	}
+	in := Text(Prompt, text)
+	in.stored = func(context.Context) {} // it must not be given up
+	return []Input{in}
+}
