@@ -2,13 +2,11 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/tailscale/hujson"
 
@@ -21,41 +19,56 @@ import (
 // file meanwhile.
 const maxTries = 5
 
-// AddRule adds a permission rule to the settings file, whose path must be
-// absolute, under allow, ask or deny. The file is replaced whole, with its
-// comments, order and unknown keys; it is made when it is missing. A rule that
-// is there already is no error. A file that cannot be parsed is left alone.
-func AddRule(file, behavior, rule string) error {
-	switch behavior {
-	case "allow", "ask", "deny":
-	default:
-		return fmt.Errorf("add rule %s to %s: %q is none of allow, ask and deny", rule, file, behavior)
-	}
+// Edit is one change of the permissions that a settings file holds: of a list, or
+// of the mode.
+type Edit struct {
+	List string // AllowList, AskList, DenyList or FolderList; "" with Mode
+	Mode string // the new permissions.defaultMode
+
+	Clear  bool     // what the list holds goes, but for what is in Add
+	Remove []string // goes
+	Add    []string // comes behind what stays, unless it is there
+}
+
+// The lists of permissions in a settings file.
+const (
+	AllowList  = "allow"
+	AskList    = "ask"
+	DenyList   = "deny"
+	FolderList = "additionalDirectories"
+)
+
+// EditFile changes the permissions in the settings file at this absolute path. The
+// file is replaced whole, with its comments, order and unknown keys; it is made
+// when it is missing and something is to be added. What is as wanted already is no
+// error. A file that cannot be parsed is left alone. A symbolic link is followed:
+// people keep their settings in a folder of dotfiles.
+func EditFile(file string, edits ...Edit) error {
 	target := file
 	if resolved, err := filepath.EvalSymlinks(file); err == nil {
 		target = resolved
 	}
 	for try := 1; ; try++ {
-		err := addRule(target, behavior, rule)
+		err := editFile(target, edits)
 		if err == nil {
 			return nil
 		}
 		if try == maxTries || !errors.Is(err, fsx.ErrChanging) {
-			return fmt.Errorf("add rule %s to %s: %w", rule, file, err)
+			return fmt.Errorf("change the permissions in %s: %w", file, err)
 		}
 	}
 }
 
-func addRule(file, behavior, rule string) error {
+func editFile(file string, edits []Edit) error {
 	text, info, err := fsx.ReadFile(fsx.OS, file, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = nil, fsx.MkdirAll(fsx.OS, filepath.Dir(file), layout.DirMode)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	changed, err := withRule(text, behavior, rule)
-	if err != nil || changed == nil {
+	changed, err := edited(text, edits)
+	if err != nil || bytes.Equal(changed, text) {
+		return err
+	}
+	if err := fsx.MkdirAll(fsx.OS, filepath.Dir(file), layout.DirMode); err != nil {
 		return err
 	}
 	read := fsx.KeyOf(info)
@@ -73,28 +86,81 @@ func addRule(file, behavior, rule string) error {
 	return err
 }
 
-// withRule is the text of a settings file with one rule more, or nil when the
-// rule is there already.
-func withRule(text []byte, behavior, rule string) ([]byte, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{}")
+// edited is the text of a settings file after these edits; the same text when
+// nothing had to be changed.
+func edited(text []byte, edits []Edit) ([]byte, error) {
+	for _, e := range edits {
+		var err error
+		if text, err = e.apply(text); err != nil {
+			return nil, err
+		}
 	}
-	p, bad := parse(text)
-	if bad != nil {
-		return nil, fmt.Errorf("line %d: %s", bad.line, bad.text)
+	return text, nil
+}
+
+func (e Edit) apply(text []byte) ([]byte, error) {
+	if e.List == "" {
+		return withMode(text, e.Mode)
 	}
-	list := "/permissions/" + behavior
-	pointer, value := list+"/-", any(rule)
-	permissions, found := p.tree.Find("/permissions"), p.tree.Find(list)
+	if !slices.Contains([]string{AllowList, AskList, DenyList, FolderList}, e.List) {
+		return nil, fmt.Errorf("there is no list %q of permissions", e.List)
+	}
+	text, err := without(text, e.List, func(value string) bool {
+		return slices.Contains(e.Remove, value) || e.Clear && !slices.Contains(e.Add, value)
+	})
+	for _, value := range e.Add {
+		if err == nil {
+			text, err = with(text, e.List, value)
+		}
+	}
+	return text, err
+}
+
+// with is the text of a settings file with a value at the end of a list, unless it
+// is in there.
+func with(text []byte, list, value string) ([]byte, error) {
+	p, err := parseForEdit(text)
+	if err != nil {
+		return nil, err
+	}
+	found := p.tree.Find("/permissions/" + list)
 	switch {
-	case permissions == nil || permissions.Value.Kind() == 'n':
-		pointer, value = "/permissions", map[string][]string{behavior: {rule}}
 	case found == nil || found.Value.Kind() == 'n':
-		pointer, value = list, []string{rule}
-	case contains(found, rule):
-		return nil, nil
+		return p.withPermission(list, []string{value})
+	case slices.Contains(values(found), value):
+		return text, nil
 	}
-	if len(p.raw.Keys()) == 0 && !bytes.Contains(text, []byte("/")) { // nothing whose place could be kept
+	if err := insert(&p.tree, "/permissions/"+list+"/-", value); err != nil {
+		return nil, err
+	}
+	return p.tree.Pack(), nil
+}
+
+// withMode is the text of a settings file with this defaultMode.
+func withMode(text []byte, mode string) ([]byte, error) {
+	p, err := parseForEdit(text)
+	if err != nil {
+		return nil, err
+	}
+	found := p.tree.Find("/permissions/defaultMode")
+	switch {
+	case found == nil:
+		return p.withPermission("defaultMode", mode)
+	case p.Permissions.DefaultMode != nil && *p.Permissions.DefaultMode == mode:
+		return text, nil
+	}
+	found.Value = hujson.String(mode)
+	return p.tree.Pack(), nil
+}
+
+// withPermission is the text of the file with a key of its permissions that is not
+// there, or null.
+func (p *parsed) withPermission(key string, value any) ([]byte, error) {
+	pointer := "/permissions/" + key
+	if permissions := p.tree.Find("/permissions"); permissions == nil || permissions.Value.Kind() == 'n' {
+		pointer, value = "/permissions", map[string]any{key: value}
+	}
+	if len(p.raw.Keys()) == 0 && !bytes.Contains(p.text, []byte("/")) { // nothing whose place could be kept
 		p.raw.Set("permissions", value)
 		pretty, err := jsonx.MarshalIndent(p.raw)
 		return append(pretty, '\n'), err
@@ -105,124 +171,75 @@ func withRule(text []byte, behavior, rule string) ([]byte, error) {
 	return p.tree.Pack(), nil
 }
 
-func contains(list *hujson.Value, rule string) bool {
+// without is the text of a settings file without these values of a list.
+func without(text []byte, list string, goes func(value string) bool) ([]byte, error) {
+	p, err := parseForEdit(text)
+	if err != nil {
+		return nil, err
+	}
+	found := p.tree.Find("/permissions/" + list)
+	if found == nil || !slices.ContainsFunc(values(found), goes) {
+		return text, nil
+	}
+	for i, value := range slices.Backward(values(found)) {
+		if goes(value) {
+			remove(found.Value.(*hujson.Array), i)
+		}
+	}
+	return p.tree.Pack(), nil
+}
+
+// remove takes an element out of a list, with its comment.
+func remove(array *hujson.Array, i int) {
+	gone := array.Elements[i]
+	array.Elements = slices.Delete(array.Elements, i, i+1)
+	if i < len(array.Elements) {
+		next := &array.Elements[i]
+		next.BeforeExtra = closeGap(gone.BeforeExtra, next.BeforeExtra)
+		return
+	}
+	array.AfterExtra = closeGap(gone.BeforeExtra, array.AfterExtra)
+	if i > 0 { // what says whether a comma stands at the end
+		array.Elements[i-1].AfterExtra = gone.AfterExtra
+	}
+}
+
+// closeGap is what stands in the place of what stood before and behind a value:
+// without the comment behind it, with the one behind its predecessor.
+func closeGap(before, behind hujson.Extra) hujson.Extra {
+	if bytes.Contains(before, []byte("/*")) || bytes.Contains(behind, []byte("/*")) {
+		return slices.Concat(before, behind)
+	}
+	head, _, onLines := bytes.Cut(before, []byte("\n"))
+	if !onLines {
+		return behind
+	}
+	_, rest, _ := bytes.Cut(behind, []byte("\n"))
+	return slices.Concat(head, []byte("\n"), rest)
+}
+
+func parseForEdit(text []byte) (*parsed, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}")
+	}
+	p, bad := parse(text)
+	if bad != nil {
+		return nil, fmt.Errorf("line %d: %s", bad.line, bad.text)
+	}
+	return p, nil
+}
+
+// values are the strings of a list; what is no string is "".
+func values(list *hujson.Value) []string {
 	array, ok := list.Value.(*hujson.Array)
 	if !ok {
-		return false
-	}
-	for _, element := range array.Elements {
-		if literal, ok := element.Value.(hujson.Literal); ok && literal.Kind() == '"' && literal.String() == rule {
-			return true
-		}
-	}
-	return false
-}
-
-// insert adds a value at a JSON pointer, on lines of its own where its
-// neighbours stand on lines of their own.
-func insert(tree *hujson.Value, pointer string, value any) error {
-	parent := tree
-	if dir := path.Dir(pointer); dir != "/" {
-		parent = tree.Find(dir)
-	}
-	before, comma := indentation(parent), hasTrailingComma(parent)
-	flat, err := jsonx.Marshal(value)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if before == "" {
-		text.Write(flat)
-	} else if err := json.Indent(&text, flat, before[1:], unit(before)); err != nil {
-		return err
-	}
-	patch := fmt.Sprintf(`[{"op":"add","path":%q,"value":%s}]`, pointer, text.Bytes())
-	if err := tree.Patch([]byte(patch)); err != nil {
-		return err
-	}
-	if last := lastValue(parent); comma {
-		last.AfterExtra = hujson.Extra{}
-	}
-	added := addedExtra(parent)
-	if added == nil {
 		return nil
 	}
-	// A comment behind the former last value stays behind it, and ends before the
-	// new one.
-	comment := bytes.TrimRight(*added, " \t\r\n")
-	if before == "" {
-		before = " "
-		if len(comment) > 0 {
-			before = "\n"
+	texts := make([]string, len(array.Elements))
+	for i, element := range array.Elements {
+		if literal, ok := element.Value.(hujson.Literal); ok && literal.Kind() == '"' {
+			texts[i] = literal.String()
 		}
 	}
-	*added = append(comment[:len(comment):len(comment)], before...)
-	return nil
-}
-
-// lastValue is the last value in parent, or nil.
-func lastValue(parent *hujson.Value) *hujson.Value {
-	switch parent := parent.Value.(type) {
-	case *hujson.Array:
-		if n := len(parent.Elements); n > 0 {
-			return &parent.Elements[n-1]
-		}
-	case *hujson.Object:
-		if n := len(parent.Members); n > 0 {
-			return &parent.Members[n-1].Value
-		}
-	}
-	return nil
-}
-
-func hasTrailingComma(parent *hujson.Value) bool {
-	last := lastValue(parent)
-	return last != nil && last.AfterExtra != nil
-}
-
-// addedExtra is what stands before the last of at least two values.
-func addedExtra(parent *hujson.Value) *hujson.Extra {
-	switch parent := parent.Value.(type) {
-	case *hujson.Array:
-		if n := len(parent.Elements); n > 1 {
-			return &parent.Elements[n-1].BeforeExtra
-		}
-	case *hujson.Object:
-		if n := len(parent.Members); n > 0 {
-			parent.Members[n-1].Value.BeforeExtra = hujson.Extra(" ")
-			if n > 1 {
-				return &parent.Members[n-1].Name.BeforeExtra
-			}
-		}
-	}
-	return nil
-}
-
-// indentation is the line break and white space before the first value in
-// parent, or "" when it stands on the line of the bracket.
-func indentation(parent *hujson.Value) string {
-	var extra hujson.Extra
-	switch parent := parent.Value.(type) {
-	case *hujson.Array:
-		if len(parent.Elements) > 0 {
-			extra = parent.Elements[0].BeforeExtra
-		}
-	case *hujson.Object:
-		if len(parent.Members) > 0 {
-			extra = parent.Members[0].Name.BeforeExtra
-		}
-	}
-	i := bytes.LastIndexByte(extra, '\n')
-	if i < 0 || len(bytes.TrimSpace(extra[i:])) > 0 {
-		return ""
-	}
-	return string(extra[i:])
-}
-
-// unit is one step of the indentation that before shows.
-func unit(before string) string {
-	if strings.Contains(before, "\t") {
-		return "\t"
-	}
-	return "  "
+	return texts
 }

@@ -11,11 +11,14 @@ import (
 // reliability-security T01, T02): always what reroutes models, keys or loaders,
 // and without trust everything that widens what agents may do. A
 // settings.local.json counts as the project's too: it is not committed, but it
-// can be planted.
+// can be planted. What a person accepted there ([Options.Keep]) is as good as
+// trusted.
 func (m *merge) narrow(source Source, p *parsed) {
 	var never, untrusted []string
+	accepted := m.accepted().Permissions
 	mode := p.Permissions.DefaultMode
-	if mode != nil && !m.mayTakeMode(*mode) {
+	isAccepted := mode != nil && accepted.DefaultMode != nil && *mode == *accepted.DefaultMode && isTrustable(*mode)
+	if mode != nil && !isAccepted && !m.mayTakeMode(*mode) {
 		what := fmt.Sprintf("permissions.defaultMode %q", *mode)
 		if isTrustable(*mode) && !m.TrustProject {
 			untrusted = append(untrusted, what)
@@ -35,7 +38,7 @@ func (m *merge) narrow(source Source, p *parsed) {
 		}
 	}
 	if !m.TrustProject {
-		untrusted = append(untrusted, p.dropWidening()...)
+		untrusted = append(untrusted, p.dropWidening(accepted)...)
 	}
 	if len(never) > 0 {
 		m.warn(source, 0, "ignored "+strings.Join(never, ", ")+": never taken from a project; set it in your own settings")
@@ -45,16 +48,15 @@ func (m *merge) narrow(source Source, p *parsed) {
 	}
 }
 
-// dropWidening empties what only a trusted project may set, and names it.
-func (p *parsed) dropWidening() []string {
+// dropWidening takes out what only a trusted project may set and no person has
+// accepted, and names it.
+func (p *parsed) dropWidening(accepted permissions) []string {
 	var dropped []string
-	if n := len(p.Permissions.Allow); n > 0 {
+	if n := keepOnly(&p.Permissions.Allow, accepted.Allow); n > 0 {
 		dropped = append(dropped, fmt.Sprintf("permissions.allow (%d)", n))
-		p.Permissions.Allow = nil
 	}
-	if n := len(p.Permissions.AdditionalDirectories); n > 0 {
+	if n := keepOnly(&p.Permissions.AdditionalDirectories, accepted.AdditionalDirectories); n > 0 {
 		dropped = append(dropped, fmt.Sprintf("permissions.additionalDirectories (%d)", n))
-		p.Permissions.AdditionalDirectories = nil
 	}
 	if n := len(p.Env); n > 0 {
 		dropped = append(dropped, fmt.Sprintf("env (%d)", n))
@@ -79,6 +81,14 @@ func (p *parsed) dropWidening() []string {
 		dropped, p.SyncWrites = append(dropped, "syncWrites"), nil
 	}
 	return dropped
+}
+
+// keepOnly leaves in a list what another one holds too, and returns how much it
+// took out.
+func keepOnly(list *[]string, accepted []string) (dropped int) {
+	before := len(*list)
+	*list = slices.DeleteFunc(*list, func(value string) bool { return !slices.Contains(accepted, value) })
+	return before - len(*list)
 }
 
 // strictness orders the modes that a project may ask for at all.

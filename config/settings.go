@@ -88,14 +88,8 @@ func (e *Effective) From(key string) Source { return e.Origin[key] }
 // document is a settings file as it is written. Pointers tell a value from
 // none.
 type document struct {
-	Model       *string `json:"model"`
-	Permissions struct {
-		Allow                 []string `json:"allow"`
-		Ask                   []string `json:"ask"`
-		Deny                  []string `json:"deny"`
-		DefaultMode           *string  `json:"defaultMode"`
-		AdditionalDirectories []string `json:"additionalDirectories"`
-	} `json:"permissions"`
+	Model              *string           `json:"model"`
+	Permissions        permissions       `json:"permissions"`
 	Env                map[string]scalar `json:"env"`
 	TeammateMode       *string           `json:"teammateMode"`
 	PlanApproval       *string           `json:"planApproval"`
@@ -104,6 +98,14 @@ type document struct {
 	PrintWaitCeilingMs *int64            `json:"printWaitCeilingMs"`
 	AskDeadlineMs      *int64            `json:"askDeadlineMs"`
 	SyncWrites         *bool             `json:"syncWrites"`
+}
+
+type permissions struct {
+	Allow                 []string `json:"allow"`
+	Ask                   []string `json:"ask"`
+	Deny                  []string `json:"deny"`
+	DefaultMode           *string  `json:"defaultMode"`
+	AdditionalDirectories []string `json:"additionalDirectories"`
 }
 
 // scalar is the value of an environment variable: a string, or a number or

@@ -39,6 +39,13 @@ func (r Root) OwnDir() string { return r.join("cadre") }
 // Key is the file with the key of our seals.
 func (r Root) Key() string { return r.join("cadre", "key") }
 
+// Accepted is the file with what a person has accepted of the settings of the
+// project in this folder.
+func (r Root) Accepted(project string) string {
+	sum := sha256.Sum256([]byte(project)) // a slug can stand for two folders
+	return filepath.Join(r.OwnDir(), "accepted", hex.EncodeToString(sum[:])+".json")
+}
+
 // AsksDir holds the open questions, and the answers that were left for them.
 func (r Root) AsksDir() string { return r.join("cadre", "asks") }
 

@@ -19,6 +19,7 @@ func TestSidePaths(t *testing.T) {
 		root.OpenAsk("ask-12"):             "/r/cadre/asks/ask-12.json",
 		root.AskAnswer("ask-12"):           "/r/cadre/asks/ask-12.answer.json",
 		filepath.Dir(root.Key()):           root.OwnDir(),
+		root.Accepted("/a-b"):              "/r/cadre/accepted/590bb8f61576893a9f9c045cda77ddf64275700e1ad23227709e733047f1b834.json",
 		filepath.Dir(root.OpenAsk("../x")): root.AsksDir(),
 	}
 	for got, want := range paths {
