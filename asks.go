@@ -122,7 +122,13 @@ func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, ans
 	}
 	agent := r.leadAgent()
 	agent.Name, agent.Color = from.Name, from.Color
-	r.tree.Relay(agent, a, answer)
+	r.tree.Relay(agent, a, func(ctx context.Context, given ask.Answer) error {
+		if err := answer(ctx, given); err != nil {
+			return err
+		}
+		r.acceptRelayed(ctx, given)
+		return nil
+	})
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -28,7 +29,7 @@ import (
 // scripts are what teammates in processes of their own can run: a process is told
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
-	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript,
+	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript, "touch": touchTeamScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.
@@ -535,5 +536,48 @@ func TestSettledWaitsForPanes(t *testing.T) {
 	}
 	if err := <-settled; err != nil {
 		t.Fatalf("Settled: %v", err)
+	}
+}
+
+// touchTeamScript makes a lead with two teammates that run the same command, the
+// second when the first is done.
+func touchTeamScript(c *scripted.Conversation) scripted.Reply {
+	start := func(name string) scripted.Reply {
+		return use("Agent", map[string]any{"name": name, "description": "touch", "prompt": "Touch.", "subagent_type": "general-purpose"})
+	}
+	switch {
+	case c.Role() == scripted.Teammate && made(c, "Bash") == 0:
+		return use("Bash", map[string]any{"command": "touch made"})
+	case c.Role() == scripted.Teammate:
+		return say("Done.")
+	case made(c, "TeamCreate") == 0:
+		return use("TeamCreate", map[string]any{"team_name": "touch"})
+	case made(c, "Agent") == 0:
+		return start("ann")
+	case made(c, "Agent") == 1 && heard(c, `"from":"ann"`):
+		return start("bob")
+	case heard(c, `"from":"bob"`):
+		return say("Both are done.")
+	}
+	return say("I wait.")
+}
+
+// What a person accepts for a teammate in another process is kept by the lead, and
+// answers the next teammate.
+func TestAlwaysForATeammateInAPane(t *testing.T) {
+	t.Setenv(askVar, "yes")
+	w := openPanes(t, "touch", func(c *cadre.Config) { c.SkipPermissions = false })
+	asked := w.answering(t, func(a ask.Ask) ask.Answer { return ask.Answer{Allow: true, By: "person", Updates: a.Suggestions} })
+	w.settle(t, "Begin.")
+	w.Kill()
+	if last := lastWords(w.world); last != "Both are done." {
+		t.Errorf("the last words are %q", last)
+	}
+	text, err := os.ReadFile(filepath.Join(w.dir, ".claude", "settings.local.json"))
+	if err != nil || strings.Count(string(text), "Bash(touch made)") != 1 {
+		t.Errorf("kept %s, %v", text, err)
+	}
+	if all := asked(); len(all) != 1 {
+		t.Errorf("asked %d times, want once: %+v", len(all), all)
 	}
 }

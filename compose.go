@@ -129,6 +129,7 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline, Desk: r.stores.desk,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key()}}, Recall: mail.recall,
 		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface, ModeNote: modeNote,
+		Accept: r.accept,
 	})
 }
 

@@ -15,9 +15,7 @@ import (
 // loadSettings reads the settings files; what is wrong in them is told in the
 // warnings.
 func (r *Runtime) loadSettings() error {
-	options := config.Options{
-		Root: r.root, Home: r.home(), Project: r.cfg.Cwd, Flag: r.cfg.Settings, TrustProject: r.cfg.TrustProject,
-	}
+	options := r.settingsFiles()
 	if r.cfg.SettingSources != nil {
 		scopes, err := config.ParseScopes(*r.cfg.SettingSources)
 		if err != nil {
@@ -31,6 +29,13 @@ func (r *Runtime) loadSettings() error {
 		r.info.Warnings = append(r.info.Warnings, w.String())
 	}
 	return nil
+}
+
+// settingsFiles says which settings files are this runtime's.
+func (r *Runtime) settingsFiles() config.Options {
+	return config.Options{
+		Root: r.root, Home: r.home(), Project: r.cfg.Cwd, Flag: r.cfg.Settings, TrustProject: r.cfg.TrustProject,
+	}
 }
 
 func (r *Runtime) home() string { return r.cfg.Getenv("HOME") }
@@ -127,7 +132,11 @@ func (r *Runtime) stateRoots() []string {
 
 // readDenied reports whether a rule denies reading a resolved path.
 func (r *Runtime) readDenied(path string) bool {
-	_, denied := r.policy.ReadDenied(path)
+	policy := r.policy
+	if granted := r.tree.Granted(); len(granted) > 0 {
+		policy = policy.With(granted)
+	}
+	_, denied := policy.ReadDenied(path)
 	return denied
 }
 

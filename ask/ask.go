@@ -45,16 +45,37 @@ type Ask struct {
 	Answer *Answer `json:"answer,omitempty"`
 }
 
-// Suggestion is a change of the permission rules that would make this ask
-// unnecessary next time (facts: sdk-contract §3.2, PermissionUpdate).
+// Suggestion is a change of the permission rules: one that would make this ask
+// unnecessary next time, or one that a person made with an answer (facts:
+// sdk-contract §3.2, PermissionUpdate).
 type Suggestion struct {
-	Type        string   `json:"type"` // addRules, setMode, addDirectories
+	Type        string   `json:"type"` // one of those below
 	Rules       []Rule   `json:"rules,omitempty"`
 	Behavior    string   `json:"behavior,omitempty"`
 	Mode        string   `json:"mode,omitempty"`
 	Directories []string `json:"directories,omitempty"`
-	Destination string   `json:"destination"` // session, localSettings, …
+	Destination string   `json:"destination"` // one of those below
 }
+
+// The values of Suggestion.Type.
+const (
+	AddRules          = "addRules"
+	ReplaceRules      = "replaceRules" // of a behavior, at the destination
+	RemoveRules       = "removeRules"
+	SetMode           = "setMode"
+	AddDirectories    = "addDirectories"
+	RemoveDirectories = "removeDirectories"
+)
+
+// The values of Suggestion.Destination. The first two are gone with the session;
+// the others are settings files.
+const (
+	Session         = "session"
+	CLIArg          = "cliArg" // as if it had been said with a flag
+	LocalSettings   = "localSettings"
+	ProjectSettings = "projectSettings"
+	UserSettings    = "userSettings"
+)
 
 // Rule names a tool and, optionally, what of it.
 type Rule struct {
@@ -70,6 +91,9 @@ type Answer struct {
 	Updates      []Suggestion    `json:"updates,omitempty"`      // rule changes the person accepted
 	Interrupt    bool            `json:"interrupt,omitempty"`    // a denial may also end the turn
 	By           string          `json:"by"`                     // who answered: "person", "deadline", "interrupt", "rule"
+	// Kept says that the updates meant for settings files were written where they
+	// were accepted, in another process. Here they count until the session ends.
+	Kept bool `json:"kept,omitempty"`
 }
 
 // DigestOf binds an answer to exactly this call.

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/cadre-dev/cadre/ask"
 )
 
 // maxCommand is the longest command line that is looked into, in bytes. What is
@@ -153,7 +155,7 @@ func (r *review) askCommand() Decision {
 		Behavior:    Ask,
 		Reason:      fmt.Sprintf("No rule allows to run %s here%s.", words[0], r.whyPrefixFailed(words)),
 		Remedy:      "--allowedTools " + quote(rule.String()),
-		Suggestions: suggestRule("allow", rule, "localSettings"),
+		Suggestions: suggestRule("allow", rule, ask.LocalSettings),
 	}
 }
 

@@ -201,7 +201,7 @@ func (r *review) byDefault() Decision {
 	case r.isOutward():
 		return Decision{
 			Behavior: Ask, Reason: fmt.Sprintf("%s reaches outside this program, and no rule allows it.", r.Tool),
-			Remedy: "--allowedTools " + quote(r.Tool), Suggestions: suggestRule("allow", Rule{Tool: r.Tool}, "localSettings"),
+			Remedy: "--allowedTools " + quote(r.Tool), Suggestions: suggestRule("allow", Rule{Tool: r.Tool}, ask.LocalSettings),
 		}
 	}
 	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches neither files nor commands.", r.Tool)}

@@ -422,3 +422,51 @@ func TestParseMode(t *testing.T) {
 		t.Error("an unknown mode was taken")
 	}
 }
+
+func TestWithTakesAwayWhereTheUpdateSays(t *testing.T) {
+	p := Policy{
+		Folders: []string{"/srv/repo", "/srv/extra", "/srv/more"},
+		Allow: []SourcedRule{
+			{Rule: Rule{"Read", ""}, Source: "user settings", Base: ""}, {Rule: Rule{"Bash", "make"}, Source: "local settings", Base: "/srv/repo"},
+			{Rule: Rule{"Bash", "ls"}, Source: "local settings", Base: "/srv/repo"}, {Rule: Rule{"Bash", "make"}, Source: "--allowedTools", Base: ""},
+		},
+		Deny: []SourcedRule{{Rule: Rule{"Edit", ""}, Source: "project settings", Base: "/srv/repo"}},
+	}
+	texts := func(rules []SourcedRule) (out []string) {
+		for _, r := range rules {
+			out = append(out, r.from())
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name   string
+		update ask.Suggestion
+		want   []string
+	}{
+		{"a rule of one file", ask.Suggestion{Type: "removeRules", Behavior: "allow", Destination: "localSettings",
+			Rules: []ask.Rule{{ToolName: "Bash", RuleContent: "make"}, {ToolName: "Read"}}},
+			[]string{"Read (user settings)", "Bash(ls) (local settings)", "Bash(make) (--allowedTools)"}},
+		{"a flag's rule", ask.Suggestion{Type: "removeRules", Behavior: "allow", Destination: "cliArg", Rules: []ask.Rule{{ToolName: "Bash", RuleContent: "make"}}},
+			[]string{"Read (user settings)", "Bash(make) (local settings)", "Bash(ls) (local settings)"}},
+		{"every call of a tool", ask.Suggestion{Type: "removeRules", Behavior: "allow", Destination: "userSettings", Rules: []ask.Rule{{ToolName: "Read", RuleContent: "*"}}},
+			[]string{"Bash(make) (local settings)", "Bash(ls) (local settings)", "Bash(make) (--allowedTools)"}},
+		{"all of one file", ask.Suggestion{Type: "replaceRules", Behavior: "allow", Destination: "localSettings", Rules: []ask.Rule{{ToolName: "Grep"}}},
+			[]string{"Read (user settings)", "Bash(make) (--allowedTools)", "Grep (local settings)"}},
+	} {
+		q := p.With([]ask.Suggestion{tt.update})
+		if diff := cmp.Diff(tt.want, texts(q.Allow)); diff != "" || len(q.Deny) != 1 || len(p.Allow) != 4 {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	q := p.With([]ask.Suggestion{{Type: "removeDirectories", Directories: []string{"/srv/repo", "../more", "/srv/none"}}})
+	if diff := cmp.Diff([]string{"/srv/repo", "/srv/extra"}, q.Folders); diff != "" || len(p.Folders) != 3 {
+		t.Errorf("folders (-want +got):\n%s", diff)
+	}
+	// A rule that was added goes as one that stood in the file.
+	added := ask.Suggestion{Type: "addRules", Behavior: "deny", Destination: "projectSettings", Rules: []ask.Rule{{ToolName: "Write"}}}
+	gone := added
+	gone.Type = "removeRules"
+	if q := p.With([]ask.Suggestion{added, gone}); len(q.Deny) != 1 {
+		t.Errorf("denied: %v", texts(q.Deny))
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"github.com/cadre-dev/cadre/ask"
 )
 
 // pathsAllowed allows a call whose every path is allowed, by a rule or because
@@ -84,7 +86,7 @@ func (r *review) askOutside(path, verb string) Decision {
 		Remedy: "--add-dir " + quote(dir),
 	}
 	if verb == "read" {
-		d.Suggestions = suggestRule("allow", Rule{Tool: "Read", Content: folderPattern(dir)}, "session")
+		d.Suggestions = suggestRule("allow", Rule{Tool: "Read", Content: folderPattern(dir)}, ask.Session)
 		return d
 	}
 	d.Suggestions = append(suggestFolder(dir), suggestMode(AcceptEdits)...)

@@ -9,17 +9,17 @@ import (
 
 func suggestRule(behavior string, rule Rule, destination string) []ask.Suggestion {
 	return []ask.Suggestion{{
-		Type: "addRules", Behavior: behavior, Destination: destination,
+		Type: ask.AddRules, Behavior: behavior, Destination: destination,
 		Rules: []ask.Rule{{ToolName: rule.Tool, RuleContent: rule.Content}},
 	}}
 }
 
 func suggestMode(mode Mode) []ask.Suggestion {
-	return []ask.Suggestion{{Type: "setMode", Mode: string(mode), Destination: "session"}}
+	return []ask.Suggestion{{Type: ask.SetMode, Mode: string(mode), Destination: ask.Session}}
 }
 
 func suggestFolder(dir string) []ask.Suggestion {
-	return []ask.Suggestion{{Type: "addDirectories", Directories: []string{dir}, Destination: "session"}}
+	return []ask.Suggestion{{Type: ask.AddDirectories, Directories: []string{dir}, Destination: ask.Session}}
 }
 
 // folderPattern is the path pattern for everything below dir.

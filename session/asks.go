@@ -132,6 +132,7 @@ func (o *owner) settleAsk(life context.Context, id string, answer ask.Answer) er
 	case p.reply == nil:
 		return o.settleReopened(life, p, answer)
 	}
+	o.accept(life, &answer)
 	if err := o.cfg.Asks.Resolve(context.WithoutCancel(life), id, answer); err != nil {
 		return fmt.Errorf("keep the answer to %s: %w", id, err)
 	}
@@ -161,20 +162,34 @@ func (o *owner) clearDesk(life context.Context, id string) {
 	}
 }
 
+// accept has the rule changes of an answer written to where they belong. That comes
+// before the answer is kept: after a kill in between, the call needs no answer any
+// more.
+func (o *owner) accept(life context.Context, answer *ask.Answer) {
+	if !answer.Allow || len(answer.Updates) == 0 || o.cfg.Accept == nil {
+		return
+	}
+	updates, err := o.cfg.Accept(context.WithoutCancel(life), *answer)
+	if err != nil {
+		o.warn(err)
+	}
+	answer.Updates = updates
+}
+
 // grant applies the rule changes that came with an approval: rules and folders
 // for the whole tree, so that no other agent asks the same; a mode for this
 // session alone.
 func (o *owner) grant(updates []ask.Suggestion) {
 	var own, shared []ask.Suggestion
 	for _, u := range updates {
-		if u.Type == "setMode" {
+		if u.Type == ask.SetMode {
 			own = append(own, u)
 		} else {
 			shared = append(shared, u)
 		}
 	}
 	o.cfg.Policy = o.cfg.Policy.With(own)
-	o.tree.grant(shared)
+	o.tree.Grant(shared)
 }
 
 // verdict is what an answer means for the call.

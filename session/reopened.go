@@ -165,6 +165,7 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 
 // settleReopened keeps the answer to a question whose call is gone.
 func (o *owner) settleReopened(life context.Context, p *pendingAsk, answer ask.Answer) error {
+	o.accept(life, &answer)
 	answered := p.ask
 	answered.Answer = &answer
 	if err := o.cfg.Asks.Put(context.WithoutCancel(life), answered); err != nil {

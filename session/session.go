@@ -46,6 +46,10 @@ type Config struct {
 	Asks        ask.Store
 	Desk        ask.Desk      // where other processes see the questions; may be nil
 	AskDeadline time.Duration // 0: questions wait for ever
+	// Accept, when set, is called by the owner with each approval that brings
+	// rule changes, before it is kept. It writes those that are meant for settings
+	// files, and returns all as they hold in this process, also with an error.
+	Accept func(ctx context.Context, answer ask.Answer) ([]ask.Suggestion, error)
 
 	// Lean says that the session shall hold as little as possible while it has
 	// nothing to do: the conversation is read back from Log at the start of each

@@ -52,8 +52,9 @@ func (t *Tree) Attend() (leave func()) {
 	})
 }
 
-// grant adds rule changes that a person accepted.
-func (t *Tree) grant(updates []ask.Suggestion) {
+// Grant adds rule changes that a person accepted, which count for every session of
+// the tree from its next decision on.
+func (t *Tree) Grant(updates []ask.Suggestion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.grants = append(t.grants, updates...)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
@@ -261,4 +263,55 @@ func lastTold(messages []transcript.Message) string {
 		}
 	}
 	return ""
+}
+
+// What an approval changes is written before the answer is kept, and counts as it
+// was accepted.
+func TestUpdatesAreAcceptedBeforeTheAnswerIsKept(t *testing.T) {
+	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
+	asks := &memAsks{}
+	var accepted []ask.Answer
+	s := open(t, &memLog{}, callEachRound("Write", "Write"), func(c *Config) {
+		folders(c)
+		c.Asks = asks
+		c.Accept = func(_ context.Context, answer ask.Answer) ([]ask.Suggestion, error) {
+			if len(asks.answers) > 0 {
+				t.Error("the answer was kept first")
+			}
+			accepted = append(accepted, answer)
+			return []ask.Suggestion{
+				{Type: ask.AddDirectories, Directories: []string{"/elsewhere"}}, {Type: ask.SetMode, Mode: "acceptEdits"},
+			}, errors.New("the file is broken")
+		}
+	}, write)
+	defer s.Attend()()
+	_ = s.Prompt(t.Context(), "go")
+	asked := until[event.Asked](t, s, nil)
+	given := ask.Answer{Allow: true, By: "person", Updates: []ask.Suggestion{{Type: ask.AddDirectories, Directories: []string{"/link"}}}}
+	if err := s.Answer(t.Context(), asked.Ask.ID, given); err != nil {
+		t.Fatal(err)
+	}
+	warned := until(t, s, func(n event.Noticed) bool { return n.Level == "warning" })
+	if warned.Text != "the file is broken" {
+		t.Errorf("told %q", warned.Text)
+	}
+	end := until[event.TurnEnded](t, s, nil)
+	if diff := cmp.Diff([]ask.Answer{given}, accepted); diff != "" || end.Outcome.Text != "wrote" || len(end.Outcome.Denied) > 0 {
+		t.Errorf("outcome %+v, accepted (-want +got):\n%s", end.Outcome, diff)
+	}
+}
+
+func TestNothingIsAcceptedWithADenial(t *testing.T) {
+	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) {
+		folders(c)
+		c.Accept = func(context.Context, ask.Answer) ([]ask.Suggestion, error) { panic("accepted") }
+	}, asking(nil))
+	defer s.Attend()()
+	_ = s.Prompt(t.Context(), "go")
+	asked := until[event.Asked](t, s, nil)
+	_ = s.Answer(t.Context(), asked.Ask.ID, ask.Answer{Updates: []ask.Suggestion{{Type: ask.SetMode, Mode: "plan"}}})
+	until[event.TurnEnded](t, s, nil)
+	if mode := s.State().Mode; mode == permission.Plan {
+		t.Error("a denial changed the mode")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,24 +19,39 @@ const (
 	askUserQuestion = "AskUserQuestion"
 )
 
-// Kinds of permission updates (facts: claude-code §7).
-const (
-	updateMode        = "setMode"
-	updateRules       = "addRules"
-	updateDirectories = "addDirectories"
-)
-
-// acceptable are the updates that may come with an answer: of the three kinds
-// there are, and none that lifts all checks.
+// acceptable are the updates that may go over the mail with an answer. None lifts
+// all checks, and none takes away a rule that denies or asks: that is for the
+// person in front of the agent.
 func acceptable(updates []ask.Suggestion) []ask.Suggestion {
 	var ok []ask.Suggestion
 	for _, u := range updates {
-		switch {
-		case u.Type == updateMode && u.Mode != modeBypass, u.Type == updateRules, u.Type == updateDirectories:
-			ok = append(ok, u)
+		switch u.Type {
+		case ask.SetMode:
+			if u.Mode == modeBypass {
+				continue
+			}
+		case ask.AddRules, ask.AddDirectories, ask.RemoveDirectories:
+		case ask.ReplaceRules, ask.RemoveRules:
+			if u.Behavior != behaviorAllow {
+				continue
+			}
+		default:
+			continue
 		}
+		ok = append(ok, u)
 	}
 	return ok
+}
+
+const behaviorAllow = "allow"
+
+// forSession are updates that leave no trace in a settings file.
+func forSession(updates []ask.Suggestion) []ask.Suggestion {
+	passing := slices.Clone(updates)
+	for i := range passing {
+		passing[i].Destination = ask.Session
+	}
+	return passing
 }
 
 // newPermissionRequest is a question in the form of the wire.
@@ -81,7 +97,7 @@ func (s *Seat) asked(m mailbox.Message, c PermissionRequest) ask.Ask {
 		ID: c.RequestID, Kind: ask.Permission, SessionID: s.session, AgentName: m.From, Team: s.Team,
 		Tool: c.ToolName, ToolUseID: c.ToolUseID, Input: c.Input, Digest: ask.DigestOf(c.ToolName, c.Input),
 		Question: "May " + c.ToolName + " of " + m.From + " run?", Reason: c.Description,
-		Suggestions: c.Suggestions, Asked: sentAt(m),
+		Suggestions: acceptable(c.Suggestions), Asked: sentAt(m),
 	}
 	switch c.ToolName {
 	case askUserQuestion:
@@ -106,6 +122,13 @@ func (t *Teams) permissionRequested(ctx context.Context, seat *Seat, m mailbox.M
 		return false, err
 	}
 	a := seat.asked(m, c)
+	// A program that cannot seal its requests suggests nothing that lasts: whoever
+	// can write to the inbox can be it.
+	if ours, err := t.isOurs(ctx, mailbox.Address{Team: seat.Team, Agent: member.Name}); err != nil {
+		return false, err
+	} else if !ours {
+		a.Suggestions = forSession(a.Suggestions)
+	}
 	held, _, err := t.relayAsk(ctx, seat, member, m, a, func(ctx context.Context, answer ask.Answer) error {
 		return seat.respondPermission(ctx, member.Name, a, answer)
 	})
@@ -159,7 +182,9 @@ func answerOf(c PermissionResponse, input json.RawMessage) (answer ask.Answer, o
 	case permissionSuccess:
 		answer.Allow = true
 		if r := c.Response; r != nil {
+			// Nothing that comes by mail changes a settings file here.
 			answer.Updates, answer.Message = acceptable(r.Updates), r.Note
+			answer.Kept = len(answer.Updates) > 0
 			if changed := compacted(r.UpdatedInput); changed != nil && !bytes.Equal(changed, input) && string(changed) != "null" {
 				answer.UpdatedInput = changed
 			}

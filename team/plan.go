@@ -100,7 +100,7 @@ func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from Member, m mailbo
 func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, answer ask.Answer) error {
 	mode := ""
 	for _, u := range acceptable(answer.Updates) {
-		if u.Type == updateMode {
+		if u.Type == ask.SetMode {
 			mode = u.Mode
 		}
 	}

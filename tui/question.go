@@ -138,22 +138,44 @@ func (c *conversation) settle(ctx context.Context, q *question, answer ask.Answe
 func suggested(suggestions []ask.Suggestion) string {
 	var parts []string
 	for _, s := range suggestions {
-		switch s.Type {
-		case "addRules":
-			for _, r := range s.Rules {
-				rule := r.ToolName
-				if r.RuleContent != "" {
-					rule += "(" + r.RuleContent + ")"
-				}
-				parts = append(parts, s.Behavior+" "+rule)
-			}
-		case "setMode":
-			parts = append(parts, "mode "+s.Mode)
-		case "addDirectories":
-			parts = append(parts, "work in "+strings.Join(s.Directories, ", "))
+		if text := changed(s); text != "" {
+			parts = append(parts, text+where[s.Destination])
 		}
 	}
 	return Visible(strings.ReplaceAll(strings.Join(parts, ", "), "\n", " "))
+}
+
+// where says where a change is kept that outlives the session.
+var where = map[string]string{
+	ask.LocalSettings: " (in local settings)", ask.ProjectSettings: " (in project settings)", ask.UserSettings: " (in user settings)",
+}
+
+// changed is a change of the rules in words; "" for one that there is not.
+func changed(s ask.Suggestion) string {
+	var rules []string
+	for _, r := range s.Rules {
+		rule := r.ToolName
+		if r.RuleContent != "" {
+			rule += "(" + r.RuleContent + ")"
+		}
+		rules = append(rules, rule)
+	}
+	named, folders := strings.Join(rules, ", "), strings.Join(s.Directories, ", ")
+	switch s.Type {
+	case ask.AddRules:
+		return s.Behavior + " " + named
+	case ask.ReplaceRules:
+		return s.Behavior + " only " + named
+	case ask.RemoveRules:
+		return "no longer " + s.Behavior + " " + named
+	case ask.SetMode:
+		return "mode " + s.Mode
+	case ask.AddDirectories:
+		return "work in " + folders
+	case ask.RemoveDirectories:
+		return "no longer work in " + folders
+	}
+	return ""
 }
 
 // maxDetails is how many lines of a call's input a question shows. A command and

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider"
@@ -371,5 +372,24 @@ func TestEntries(t *testing.T) {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A person reads everything that "always" changes, and where it is kept.
+func TestWhatAlwaysChanges(t *testing.T) {
+	rules := []ask.Rule{{ToolName: "Bash", RuleContent: "make\nrm"}, {ToolName: "Read"}}
+	got := suggested([]ask.Suggestion{
+		{Type: "addRules", Behavior: "allow", Destination: "localSettings", Rules: rules},
+		{Type: "replaceRules", Behavior: "ask", Destination: "userSettings", Rules: rules[1:]},
+		{Type: "removeRules", Behavior: "deny", Destination: "projectSettings", Rules: rules[1:]},
+		{Type: "setMode", Mode: "plan", Destination: "session"},
+		{Type: "addDirectories", Directories: []string{"/a", "/b"}},
+		{Type: "removeDirectories", Directories: []string{"/c"}},
+		{Type: "unknown"},
+	})
+	want := "allow Bash(make rm), Read (in local settings), ask only Read (in user settings), no longer deny Read (in project settings), " +
+		"mode plan, work in /a, /b, no longer work in /c"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
