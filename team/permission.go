@@ -122,6 +122,9 @@ func (t *Teams) permissionRequested(ctx context.Context, seat *Seat, m mailbox.M
 		return false, err
 	}
 	a := seat.asked(m, c)
+	if done, err := t.answeredBefore(ctx, seat, member.Name, m, c.RequestID, a.Digest); done || err != nil {
+		return false, err
+	}
 	// A program that cannot seal its requests suggests nothing that lasts: whoever
 	// can write to the inbox can be it.
 	if ours, err := t.isOurs(ctx, mailbox.Address{Team: seat.Team, Agent: member.Name}); err != nil {

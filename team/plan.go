@@ -75,6 +75,9 @@ func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from Member, m mailbo
 		Tool: exitPlanMode, Input: input, Digest: ask.DigestOf(exitPlanMode, input),
 		Question: "Is the plan of " + from.Name + " good?", Reason: c.PlanFilePath, Asked: sentAt(m),
 	}
+	if done, err := t.answeredBefore(ctx, seat, from.Name, m, c.RequestID, sealedProtocol); done || err != nil {
+		return false, err
+	}
 	for id, r := range seat.relaysOf(from.Name) { // a new plan takes the place of an older one
 		if r.kind == ask.Plan && id != c.RequestID {
 			t.withdraw(ctx, seat, id, r)

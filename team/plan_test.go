@@ -377,3 +377,23 @@ func TestTeammatesOfAPlanningLeadPlanToo(t *testing.T) {
 		t.Errorf("started as %+v", started)
 	}
 }
+
+// R12: the same for a plan that a person has decided about.
+func TestR12LeadDiesAfterItsAnswerToAPlan(t *testing.T) {
+	p := newParley(t, team.Policy{PlanApproval: "person"}, "pl")
+	requestPlan(t, p.seat(t, "pl"))
+	next(t, p.inbox(t, leader))
+	p.mails.failMark = errors.New("killed")
+	if err := p.questions()[0].Answer(t.Context(), ask.Answer{Allow: true}); err != nil {
+		t.Fatal(err)
+	}
+	p.mails.failMark = nil
+	p.restartLead(t)
+	in := p.inbox(t, leader)
+	if mails := take(t, in); len(mails) > 0 || len(p.questions()) != 1 {
+		t.Errorf("shown %+v, asked %+v", mails, p.questions())
+	}
+	if left := p.unread(t, team.LeadName); len(left) > 0 {
+		t.Errorf("unread %+v", left)
+	}
+}

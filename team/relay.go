@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -66,6 +67,43 @@ func (t *Teams) relayAsk(ctx context.Context, seat *Seat, from Member, m mailbox
 	return r.state != relayClosed, true, nil
 }
 
+// answeredBefore reports whether an answer to a request stands in its asker's inbox,
+// sealed for this: an earlier process of the lead was killed before it marked the
+// request read, and nobody is to be asked again.
+func (t *Teams) answeredBefore(ctx context.Context, seat *Seat, asker string, m mailbox.Message, id, about string) (bool, error) {
+	if sentAt(m).After(t.since) {
+		return false, nil // this process alone can have answered it
+	}
+	inbox := mailbox.Address{Team: seat.Team, Agent: asker}
+	all, err := t.mail.All(ctx, inbox)
+	if err != nil {
+		return false, err
+	}
+	for _, answer := range all {
+		if answer.From != seat.Name || !answers(answer.Text, id) {
+			continue
+		}
+		if sealed, err := t.seals.Sealed(ctx, inbox, answer, about); err != nil || sealed {
+			return sealed, err
+		}
+	}
+	return false, nil
+}
+
+// answers reports whether a text is a response to the request with this id.
+func answers(text, id string) bool {
+	if !strings.Contains(text, id) {
+		return false
+	}
+	switch c, _ := Parse(text); c := c.(type) {
+	case PermissionResponse:
+		return c.RequestID == id
+	case PlanResponse:
+		return c.RequestID == id
+	}
+	return false
+}
+
 // answerRelayed posts the answer to a relayed question. The first counts.
 func (t *Teams) answerRelayed(ctx context.Context, seat *Seat, r *relayed, answer ask.Answer) error {
 	if !seat.moveRelay(r, relayOpen, relayAnswering) {
@@ -99,9 +137,8 @@ func (s *Seat) moveRelay(r *relayed, from, to relayState) bool {
 	return true
 }
 
-// markRelayed marks the message of a settled question read. If that fails the
-// question is relayed again after a restart, and a second answer refused where it
-// goes to.
+// markRelayed marks the message of a settled question read. If that fails, the
+// answer is found again after a restart ([Teams.answeredBefore]).
 func (t *Teams) markRelayed(ctx context.Context, seat *Seat, r *relayed) {
 	ids := []mailbox.ID{r.message}
 	t.mu.Lock()

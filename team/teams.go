@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
@@ -69,6 +70,7 @@ type Teams struct {
 	changes  pulse // of what agents do, and of who is there
 	waits    waits // of agents for each other
 	told     told  // what this process has posted
+	since    time.Time
 
 	mu    sync.Mutex // guards what follows; never held across I/O
 	crews map[string]*crew
@@ -105,8 +107,8 @@ func New(o Options) *Teams {
 	return &Teams{
 		store: o.Store, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
 		seals: o.Seals, records: o.Records, presence: o.Presence, policy: o.Policy, publish: publish,
-		consent: o.consent(),
-		crews:   make(map[string]*crew), leads: make(map[string]*lead),
+		consent: o.consent(), since: time.Now(),
+		crews: make(map[string]*crew), leads: make(map[string]*lead),
 	}
 }
 

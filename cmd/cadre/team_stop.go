@@ -69,7 +69,7 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 	case err != nil:
 		return err
 	case gone:
-		return writeOut([]byte(who.Agent + " has left " + who.Team + ".\n"))
+		return hasLeft(who)
 	case force:
 		return p.killTeammate(ctx, config, who)
 	}
@@ -146,8 +146,15 @@ func (p place) killTeammate(ctx context.Context, c team.Config, who mailbox.Addr
 			return fmt.Errorf("end process %d of %s: %w", proc.PID, who, err)
 		}
 	}
-	if gone, err := p.awaitGone(ctx, who, forceTime/3); err != nil || gone {
+	switch gone, err := p.awaitGone(ctx, who, forceTime/3); {
+	case err != nil:
 		return err
+	case gone:
+		return hasLeft(who)
 	}
 	return p.removeDead(ctx, who)
+}
+
+func hasLeft(who mailbox.Address) error {
+	return writeOut([]byte(who.Agent + " has left " + who.Team + ".\n"))
 }
