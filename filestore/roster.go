@@ -16,9 +16,9 @@ var (
 		"tmuxPaneId", "cwd", "subscriptions", "backendType", "isActive"}
 )
 
-// decodeRoster reads a roster. Without a name it is none; what else does not
-// fit is left out, and stands in Extra.
-func decodeRoster(doc *jsonx.Object) (team.Config, error) {
+// decodeHead reads what a roster has beside its members. Without a name it is
+// none; what else does not fit is left out, and stands in Extra.
+func decodeHead(doc *jsonx.Object) (team.Config, error) {
 	c := team.Config{Extra: extraOf(doc, rosterKeys)}
 	if _, err := doc.Get("name", &c.Name); err != nil || c.Name == "" {
 		return c, errors.Join(errors.New("the file names no team"), err)
@@ -27,20 +27,7 @@ func decodeRoster(doc *jsonx.Object) (team.Config, error) {
 	take(doc, &c.Extra, "createdAt", (*millis)(&c.CreatedAt))
 	take(doc, &c.Extra, "leadAgentId", &c.LeadAgentID)
 	take(doc, &c.Extra, "leadSessionId", &c.LeadSessionID)
-	members, err := memberDocs(doc)
-	if err != nil {
-		return c, err
-	}
-	for i := range members {
-		c.Members = append(c.Members, decodeMember(&members[i]))
-	}
 	return c, nil
-}
-
-func memberDocs(doc *jsonx.Object) ([]jsonx.Object, error) {
-	var members []jsonx.Object
-	_, err := doc.Get("members", &members)
-	return members, err
 }
 
 func decodeMember(doc *jsonx.Object) team.Member {
@@ -61,31 +48,19 @@ func decodeMember(doc *jsonx.Object) team.Member {
 	return m
 }
 
-// encodeRoster writes c over a roster's old content (empty for a new one). A
-// member is the old one with the same agent id.
-func encodeRoster(old jsonx.Object, c team.Config) (jsonx.Object, error) {
-	before, err := memberDocs(&old)
-	if err != nil {
-		return old, err
-	}
-	byID := make(map[string]jsonx.Object, len(before))
-	for i := range before {
-		byID[decodeMember(&before[i]).AgentID] = before[i]
-	}
-	members := make([]jsonx.Object, len(c.Members))
-	for i, m := range c.Members {
-		was := byID[m.AgentID]
-		members[i] = encodeMember(was.Clone(), m)
-	}
-	doc := old.Clone()
+// encodeHead writes what c has beside its members over a roster's old content
+// (empty for a new one).
+func encodeHead(doc jsonx.Object, c team.Config) jsonx.Object {
 	amend(&doc, "name", c.Name, true)
 	amend(&doc, "description", c.Description, false)
 	amend(&doc, "createdAt", millis(c.CreatedAt), true)
 	amend(&doc, "leadAgentId", c.LeadAgentID, true)
 	amend(&doc, "leadSessionId", c.LeadSessionID, true)
-	amend(&doc, "members", members, true)
+	if !doc.Has(membersKey) {
+		doc.Set(membersKey, noMembers)
+	}
 	amendExtra(&doc, rosterKeys, c.Extra)
-	return doc, nil
+	return doc
 }
 
 // encodeMember writes m over the member's old content. A lead has no prompt,

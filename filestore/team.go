@@ -1,8 +1,8 @@
 package filestore
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
-	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -24,15 +23,9 @@ import (
 // claude-code §2.3), so a change starts over when the file is not what was read.
 type teams struct {
 	*Store
-	mu   sync.Mutex
-	seen map[string]roster // by path: the newest versions that were loaded
-}
-
-// roster is a roster file as it was read.
-type roster struct {
-	key    fsx.Key
-	doc    jsonx.Object
-	config team.Config
+	mu     sync.Mutex
+	seen   map[string]*roster // by path: the newest versions that we know
+	coming map[string]*roster // by path: what we are writing at this moment
 }
 
 func (ts *teams) Path(name string) string { return ts.root.TeamConfig(name) }
@@ -60,94 +53,144 @@ func (ts *teams) create(ctx context.Context, c team.Config) error {
 		if exists {
 			return team.ErrExists
 		}
-		return ts.save(path, roster{}, c, lock)
+		return ts.save(path, new(roster), c, lock)
 	})
 }
 
 var errNoName = errors.New("the team's name is empty")
 
-func (ts *teams) save(path string, old roster, c team.Config, lock *dirlock.Lock) error {
-	doc, err := encodeRoster(old.doc, c)
+// save makes old, which is the zero roster for a new team, one with the content c.
+func (ts *teams) save(path string, old *roster, c team.Config, lock *dirlock.Lock) error {
+	next, err := old.with(c)
 	if err != nil {
 		return err
 	}
-	data, err := jsonx.MarshalIndent(doc)
-	if err != nil {
-		return err
+	ts.writing(path, next)
+	defer ts.writing(path, nil)
+	key, err := ts.replace(path, next.data, old.key, lock)
+	if err == nil {
+		ts.see(path, ts.known(path), next.at(key)) // the lock is held, so nothing newer is known
 	}
-	_, err = ts.replace(path, data, old.key, lock)
 	return err
+}
+
+// writing says what is about to stand at path; nil: nothing is. Who finds it
+// there meanwhile need not decode it.
+func (ts *teams) writing(path string, r *roster) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.coming == nil {
+		ts.coming = make(map[string]*roster)
+	}
+	ts.coming[path] = r
+}
+
+// decode is the roster that a file's content says.
+func (ts *teams) decode(path string, data []byte) (*roster, error) {
+	ts.mu.Lock()
+	next := ts.coming[path]
+	ts.mu.Unlock()
+	if next != nil && bytes.Equal(next.data, data) {
+		return next, nil
+	}
+	return readRoster(data)
 }
 
 func (ts *teams) Load(ctx context.Context, name string) (team.Config, error) {
 	if name == "" {
 		return team.Config{}, errNoName
 	}
-	path := ts.Path(name)
-	if c, ok := ts.seenLast(path); ok {
-		return c, nil
-	}
-	r, err := ts.read(ctx, path)
+	r, err := ts.read(ctx, ts.Path(name))
 	if err != nil {
 		return team.Config{}, fmt.Errorf("load team %q: %w", name, err)
 	}
-	ts.see(path, r)
 	return r.config, nil
-}
-
-// seenLast is the roster as it was loaded last, if the file is still that version:
-// every message asks who is in the team.
-func (ts *teams) seenLast(path string) (team.Config, bool) {
-	key, err := fsx.KeyAt(ts.fsys, path)
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	r, ok := ts.seen[path]
-	if err != nil || !ok || r.key != key {
-		delete(ts.seen, path)
-		return team.Config{}, false
-	}
-	return ownRoster(r.config), true
-}
-
-// see remembers a roster, unless the file is so new that it could be written in
-// place again without looking changed.
-func (ts *teams) see(path string, r roster) {
-	info, err := ts.fsys.Lstat(path)
-	if err != nil || time.Since(info.ModTime()) < clockTick {
-		return
-	}
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.seen == nil {
-		ts.seen = make(map[string]roster)
-	}
-	ts.seen[path] = roster{key: r.key, config: ownRoster(r.config)}
 }
 
 // clockTick is more than the step of the clock by which file systems date files.
 const clockTick = 50 * time.Millisecond
 
-// ownRoster is a copy whose members the caller may change.
-func ownRoster(c team.Config) team.Config {
-	c.Members = slices.Clone(c.Members)
-	return c
+// read returns the roster at path. It is decoded only when it is new: every
+// message asks who is in the team.
+func (ts *teams) read(ctx context.Context, path string) (*roster, error) {
+	known := ts.known(path)
+	for !ts.stands(path, known) {
+		newer := ts.known(path)
+		if newer == known {
+			return ts.readAnew(ctx, path, known)
+		}
+		known = newer // it was written by us meanwhile
+	}
+	return known, nil
 }
 
-func (ts *teams) read(ctx context.Context, path string) (roster, error) {
-	var r roster
+func (ts *teams) known(path string) *roster {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.seen[path]
+}
+
+// stands reports whether a file is still the version that we know. One that was
+// written just now could be written in place once more without looking changed,
+// so its content is compared.
+func (ts *teams) stands(path string, r *roster) bool {
+	if r == nil {
+		return false
+	}
+	if r.certain.Load() {
+		key, err := fsx.KeyAt(ts.fsys, path)
+		return err == nil && key == r.key
+	}
+	began := time.Now()
+	same, err := fsx.Holds(ts.fsys, path, r.key, r.data)
+	if err == nil && same && ts.isOld(path, r.key, began) {
+		r.certain.Store(true)
+	}
+	return err == nil && same
+}
+
+// readAnew reads and decodes a roster, and remembers it in place of known.
+func (ts *teams) readAnew(ctx context.Context, path string, known *roster) (*roster, error) {
+	began := time.Now()
+	var r *roster
 	key, err := ts.readShared(ctx, path, maxRoster, func(data []byte) (err error) {
-		r = roster{}
-		if err := json.Unmarshal(data, &r.doc); err != nil {
-			return err
-		}
-		r.config, err = decodeRoster(&r.doc)
+		r, err = ts.decode(path, data)
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		err = team.ErrNotFound
 	}
-	r.key = key
-	return r, err
+	if err != nil {
+		ts.see(path, known, nil)
+		return nil, err
+	}
+	r = r.at(key)
+	r.certain.Store(ts.isOld(path, key, began))
+	ts.see(path, known, r)
+	return r, nil
+}
+
+// isOld reports whether the version key of a file is from well before a time: what
+// was read from it after that is all that it will ever be.
+func (ts *teams) isOld(path string, key fsx.Key, before time.Time) bool {
+	info, err := ts.fsys.Lstat(path)
+	return err == nil && fsx.KeyOf(info) == key && before.Sub(info.ModTime()) >= clockTick
+}
+
+// see remembers a roster, or nil for none, unless what was known has been replaced
+// already.
+func (ts *teams) see(path string, was, r *roster) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	switch {
+	case ts.seen[path] != was:
+	case r == nil:
+		delete(ts.seen, path)
+	case ts.seen == nil:
+		ts.seen = map[string]*roster{path: r}
+	default:
+		ts.seen[path] = r
+	}
 }
 
 func (ts *teams) Update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
@@ -172,11 +215,11 @@ func (ts *teams) update(ctx context.Context, name string, change func(*team.Conf
 	}
 	err = ts.locked(ctx, path, func(lock *dirlock.Lock) error {
 		for range maxUnlocked {
-			var r roster
+			var r *roster
 			if r, err = ts.read(ctx, path); err != nil {
 				return err
 			}
-			c = r.config
+			c = ownRoster(r.config)
 			if err = change(&c); err != nil {
 				return err
 			}

@@ -20,10 +20,11 @@ type Store interface {
 	// Load returns a team by its raw name, or [ErrNotFound]. A roster that
 	// another program is writing at this moment (empty or torn, facts:
 	// claude-code §15) is read again for a short while before it is an error.
+	// Other callers get the same members: nobody may change them.
 	Load(ctx context.Context, name string) (Config, error)
 	// Update changes a roster: change gets what is kept now, under the lock,
 	// and must neither block nor call the store. When change fails nothing is
-	// written and its error is returned.
+	// written and its error is returned. What it returns may be changed.
 	Update(ctx context.Context, name string, change func(*Config) error) (Config, error)
 	// Remove deletes a team with its inboxes. A missing team is no error.
 	Remove(ctx context.Context, name string) error

@@ -1,6 +1,7 @@
 package fsx
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,32 @@ func ReadFile(fsys FS, path string, limit int64) (data []byte, info fs.FileInfo,
 		return nil, nil, fmt.Errorf("read %s: %w", path, ErrChanging)
 	}
 	return data, info, nil
+}
+
+// Holds reports whether the file at path is the version key, with these bytes in
+// it. It costs one pass over the file, and no memory for it.
+func Holds(fsys FS, path string, key Key, data []byte) (same bool, err error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil || KeyOf(info) != key || info.Size() != int64(len(data)) {
+		return false, err
+	}
+	page := make([]byte, min(len(data), 64<<10))
+	for rest := data; len(rest) > 0; {
+		n, err := io.ReadFull(f, page[:min(len(page), len(rest))])
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return false, nil // cut meanwhile
+		}
+		if err != nil || !bytes.Equal(page[:n], rest[:n]) {
+			return false, err
+		}
+		rest = rest[n:]
+	}
+	return true, nil
 }
 
 // Key tells one version of a file from another without reading it. The zero

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Object is a JSON object that remembers the order of its keys, so that a file
@@ -74,6 +75,14 @@ func (o *Object) Delete(key string) {
 	if i := o.index(key); i >= 0 {
 		o.fields = append(o.fields[:i:i], o.fields[i+1:]...)
 	}
+}
+
+// Equal reports whether both have the same keys with the same bytes for values,
+// in the same order.
+func (o *Object) Equal(other *Object) bool {
+	return slices.EqualFunc(o.fields, other.fields, func(a, b field) bool {
+		return a.key == b.key && bytes.Equal(a.value, b.value)
+	})
 }
 
 // Clone returns an independent copy. The raw values are shared: they are never

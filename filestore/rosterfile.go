@@ -1,0 +1,193 @@
+package filestore
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"sync/atomic"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// roster is a version of a roster file. It is not changed once made: the next
+// one shares the members that stay as they are, so that a change costs what it
+// changes, and for the rest of a long roster no more than the copying of bytes.
+type roster struct {
+	key     fsx.Key
+	certain atomic.Bool  // the file cannot be another version while it has the key
+	data    []byte       // of the file
+	head    jsonx.Object // its fields, with noMembers for the members
+	members []rosterMember
+	config  team.Config // all of it, decoded
+}
+
+// rosterMember is a member as it stands in a file.
+type rosterMember struct {
+	id   string
+	text []byte // spelled as we do, in its place in the file
+}
+
+const (
+	membersKey   = "members"
+	memberIndent = "    "
+)
+
+var (
+	noMembers     = json.RawMessage("[]")
+	membersInHead = []byte("\n  \"" + membersKey + "\": ") // no string has a line break in it
+)
+
+// readRoster decodes a roster file.
+func readRoster(data []byte) (*roster, error) {
+	r := &roster{data: data}
+	err := json.Unmarshal(data, &r.head)
+	if err == nil {
+		r.config, err = decodeHead(&r.head)
+	}
+	var members []json.RawMessage
+	if err == nil {
+		_, err = r.head.Get(membersKey, &members)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range members {
+		var doc jsonx.Object
+		err := json.Unmarshal(raw, &doc)
+		if err == nil {
+			err = r.add(doc, raw)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.head.Set(membersKey, noMembers)
+	r.config.Members = slices.Clip(r.config.Members) // it is shared, so nobody may append in place
+	return r, nil
+}
+
+// add adds a member that is spelled somehow.
+func (r *roster) add(doc jsonx.Object, raw []byte) error {
+	var text bytes.Buffer
+	if err := json.Indent(&text, raw, memberIndent, "  "); err != nil {
+		return err
+	}
+	m := decodeMember(&doc)
+	r.members = append(r.members, rosterMember{m.AgentID, text.Bytes()})
+	r.config.Members = append(r.config.Members, m)
+	return nil
+}
+
+// with is the next version of the roster, with the content c. A member is the old
+// one with the same agent id.
+func (r *roster) with(c team.Config) (*roster, error) {
+	next := &roster{head: encodeHead(r.head.Clone(), c), members: make([]rosterMember, 0, len(c.Members))}
+	config, err := decodeHead(&next.head)
+	if err != nil {
+		return nil, err
+	}
+	config.Members = make([]team.Member, 0, len(c.Members))
+	next.config = config
+	for i, m := range c.Members {
+		was := r.find(m.AgentID, i)
+		if was >= 0 && sameMember(m, r.config.Members[was]) {
+			next.members = append(next.members, r.members[was])
+			next.config.Members = append(next.config.Members, r.config.Members[was])
+			continue
+		}
+		if err := next.addChanged(r, was, m); err != nil {
+			return nil, err
+		}
+	}
+	next.data, err = next.encode()
+	return next, err
+}
+
+// addChanged adds a member, written over the one that stands in old at was, or
+// over none when that is -1.
+func (r *roster) addChanged(old *roster, was int, m team.Member) error {
+	var doc jsonx.Object
+	if was >= 0 {
+		if err := json.Unmarshal(old.members[was].text, &doc); err != nil {
+			return err
+		}
+	}
+	doc = encodeMember(doc, m)
+	raw, err := doc.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return r.add(doc, raw)
+}
+
+// at is the roster as the version key of a file.
+func (r *roster) at(key fsx.Key) *roster {
+	return &roster{key: key, data: r.data, head: r.head, members: r.members, config: r.config}
+}
+
+// find is where the member with an agent id stands, or -1. Most stand where they
+// stood, or a little further on.
+func (r *roster) find(id string, at int) int {
+	if at < len(r.members) {
+		if i := slices.IndexFunc(r.members[at:], func(m rosterMember) bool { return m.id == id }); i >= 0 {
+			return at + i
+		}
+	}
+	return slices.IndexFunc(r.members, func(m rosterMember) bool { return m.id == id })
+}
+
+// encode spells the file.
+func (r *roster) encode() ([]byte, error) {
+	head, err := jsonx.MarshalIndent(r.head)
+	if err != nil || len(r.members) == 0 {
+		return head, err
+	}
+	before, after, _ := bytes.Cut(head, append(slices.Clip(membersInHead), noMembers...))
+	size := len(head) + len(membersInHead)
+	for _, m := range r.members {
+		size += len(m.text) + len(",\n") + len(memberIndent)
+	}
+	out := bytes.NewBuffer(make([]byte, 0, size))
+	out.Write(before)
+	out.Write(membersInHead)
+	separator := "["
+	for _, m := range r.members {
+		out.WriteString(separator + "\n" + memberIndent)
+		out.Write(m.text)
+		separator = ","
+	}
+	out.WriteString("\n  ]")
+	out.Write(after)
+	return out.Bytes(), nil
+}
+
+// sameMember reports whether two members say the same.
+func sameMember(a, b team.Member) bool {
+	return a.AgentID == b.AgentID && a.Name == b.Name && a.AgentType == b.AgentType && a.Model == b.Model &&
+		a.Prompt == b.Prompt && a.Color == b.Color && a.PlanModeRequired == b.PlanModeRequired &&
+		a.JoinedAt == b.JoinedAt && a.PaneID == b.PaneID && a.Cwd == b.Cwd && a.BackendType == b.BackendType &&
+		slices.Equal(a.Subscriptions, b.Subscriptions) && sameFlag(a.IsActive, b.IsActive) && a.Extra.Equal(&b.Extra)
+}
+
+func sameFlag(a, b *bool) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// ownRoster is a copy that the caller may change in every part.
+func ownRoster(c team.Config) team.Config {
+	c.Extra = c.Extra.Clone()
+	c.Members = slices.Clone(c.Members)
+	for i := range c.Members {
+		m := &c.Members[i]
+		m.Subscriptions, m.Extra = slices.Clone(m.Subscriptions), m.Extra.Clone()
+		if m.IsActive != nil {
+			m.IsActive = new(*m.IsActive)
+		}
+	}
+	return c
+}
