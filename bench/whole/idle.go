@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // idleRows weighs the built program with a team of in-process teammates that had
@@ -36,6 +37,10 @@ func idleRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	waited, err := idleTime(ctx, c.lead.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
 	memory := bytesWithin(fmt.Sprintf("memory of the process with %d idle teammates", teammates), full.memory, 250, mebibyte, "MiB")
 	memory.limit = fmt.Sprintf("%.1f MiB", float64(alone.memory)/mebibyte)
 	return []row{
@@ -43,14 +48,35 @@ func idleRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 		bytesWithin("the same for each teammate", (full.memory-alone.memory)/int64(teammates), 250, 1<<10, "KiB"),
 		{what: "open files", cadre: strconv.Itoa(full.files), limit: strconv.Itoa(alone.files)},
 		{what: "threads", cadre: strconv.Itoa(full.threads), limit: strconv.Itoa(alone.threads)},
+		{what: fmt.Sprintf("CPU time to start %d and to be idle", teammates), cadre: ms(full.cpu - alone.cpu)},
+		{what: fmt.Sprintf("CPU time of the next %v of waiting", idleWait), cadre: ms(waited)},
 	}, nil
+}
+
+// idleWait is how long a team is watched that has nothing to do.
+const idleWait = 10 * time.Second
+
+// idleTime is the CPU time that a process spends while it has nothing to do.
+func idleTime(ctx context.Context, pid int) (time.Duration, error) {
+	before, err := cpuTime(ctx, pid)
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-time.After(idleWait):
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	after, err := cpuTime(ctx, pid)
+	return after - before, err
 }
 
 // weight is what a process holds at a moment.
 type weight struct {
 	memory  int64 // resident, bytes
-	files   int   // 0 where the system does not list them
-	threads int   // likewise
+	cpu     time.Duration
+	files   int // 0 where the system does not list them
+	threads int // likewise
 }
 
 func weigh(ctx context.Context, pid int) (weight, error) {
@@ -63,7 +89,11 @@ func weigh(ctx context.Context, pid int) (weight, error) {
 		return weight{}, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
 	proc := fmt.Sprintf("/proc/%d", pid)
+	cpu, err := cpuTime(ctx, pid)
+	if err != nil {
+		return weight{}, err
+	}
 	files, _ := os.ReadDir(filepath.Join(proc, "fd"))
 	threads, _ := os.ReadDir(filepath.Join(proc, "task"))
-	return weight{kibibytes << 10, len(files), len(threads)}, nil
+	return weight{kibibytes << 10, cpu, len(files), len(threads)}, nil
 }
