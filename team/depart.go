@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -16,16 +17,17 @@ import (
 // once and one carries out.
 type departure struct {
 	seat     *Seat         // nil when the teammate does not run here
+	why      string        // what the lead is to be told; "" when it knows
 	done     chan struct{} // closed when it was carried out, or went wrong
 	err      error         // set before done is closed
 	released []task.Task   // what was the teammate's
 }
 
 // depart takes a teammate off its team: end stops it, its open tasks become
-// nobody's, it goes off the roster. Of several calls the first does the work and
-// the others wait for it; after an error the next call tries again. It returns
-// the tasks that were released.
-func (t *Teams) depart(ctx context.Context, who mailbox.Address, end func() error) ([]task.Task, error) {
+// nobody's, it goes off the roster, and unless why is "" its lead is told by mail.
+// Of several calls the first does the work and the others wait for it; after an
+// error the next call tries again. It returns the tasks that were released.
+func (t *Teams) depart(ctx context.Context, who mailbox.Address, why string, end func() error) ([]task.Task, error) {
 	t.mu.Lock()
 	crew, ok := t.crews[who.Team]
 	if !ok {
@@ -42,7 +44,7 @@ func (t *Teams) depart(ctx context.Context, who mailbox.Address, end func() erro
 			return nil, context.Cause(ctx)
 		}
 	}
-	again := &departure{seat: crew.mates[who.Agent], done: make(chan struct{})}
+	again := &departure{seat: crew.mates[who.Agent], why: why, done: make(chan struct{})}
 	if ok {
 		again.released = d.released
 	}
@@ -80,6 +82,10 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	for _, r := range released {
 		t.publish(by, event.TaskChanged{List: who.Team, Task: r})
 	}
+	note, err := t.keepEnding(ctx, who, d)
+	if err != nil {
+		return err
+	}
 	config, err := t.updateRoster(ctx, who.Team, by, func(c *Config) error {
 		c.Members = slices.DeleteFunc(c.Members, func(m Member) bool { return m.Name == who.Agent && m.AgentID != c.LeadAgentID })
 		return nil
@@ -91,7 +97,7 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 		return err
 	}
 	if err == nil { // else its mail has gone with the team
-		if err := t.clearAfter(ctx, &config, who); err != nil {
+		if err := t.clearAfter(ctx, &config, who, note); err != nil {
 			return err
 		}
 	}
@@ -108,12 +114,18 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	return nil
 }
 
-// clearAfter returns the mail of an agent that is off the roster, and forgets
-// what was kept of it, last: as long as that is there the departure can be
-// finished after a crash.
-func (t *Teams) clearAfter(ctx context.Context, c *Config, who mailbox.Address) error {
+// clearAfter returns the mail of an agent that is off the roster, tells its lead
+// what is to be told, and forgets what was kept of the agent, last: as long as that
+// is there the departure can be finished after a crash.
+func (t *Teams) clearAfter(ctx context.Context, c *Config, who mailbox.Address, note *mailbox.Message) error {
 	if err := t.returnMail(ctx, c, who); err != nil {
 		return fmt.Errorf("return the mail of %s: %w", who, err)
+	}
+	if note != nil {
+		once := onceMail{teams: t, team: who.Team}
+		if err := once.post(ctx, LeadName, *note); err != nil {
+			return fmt.Errorf("tell the lead of %s: %w", who, err)
+		}
 	}
 	for _, kind := range []string{recordReceipts, RecordAgent} {
 		if err := t.records.Drop(ctx, who.Team, kind, who.Agent); err != nil {
@@ -123,8 +135,29 @@ func (t *Teams) clearAfter(ctx context.Context, c *Config, who mailbox.Address) 
 	return nil
 }
 
+// keepEnding keeps what the lead is to be told of a departure, and returns it as
+// mail; nil when there is nothing. What was kept already, by a try that went wrong
+// or before a crash, stands.
+func (t *Teams) keepEnding(ctx context.Context, who mailbox.Address, d *departure) (*mailbox.Message, error) {
+	record, _, err := t.record(ctx, who)
+	if err != nil || d.why == "" && record.Ended == nil {
+		return nil, err
+	}
+	if record.Ended == nil {
+		record.Name = who.Agent
+		record.Ended = &Ending{terminated(who.Agent+" has ended: "+d.why+".", d.released).Message, time.Now()}
+		err = t.putRecord(ctx, who.Team, RecordAgent, who.Agent, record)
+		if errors.Is(err, ErrNotFound) {
+			return nil, nil // nobody is left to be told
+		}
+	}
+	return &mailbox.Message{
+		From: systemName, Text: encode(Terminated{typeTerminated, record.Ended.Message}), Timestamp: stamp(record.Ended.At),
+	}, err
+}
+
 // finishDepartures does what a crash has left undone of departures: of who is
-// remembered and not on the roster.
+// remembered and not on the roster, or was just leaving.
 func (t *Teams) finishDepartures(ctx context.Context, c *Config) error {
 	docs, err := t.records.All(ctx, c.Name, RecordAgent)
 	if err != nil {
@@ -132,11 +165,11 @@ func (t *Teams) finishDepartures(ctx context.Context, c *Config) error {
 	}
 	for _, doc := range docs {
 		var r AgentRecord
-		if json.Unmarshal(doc, &r) != nil || r.Name == "" || c.Find(r.Name) != nil {
+		if json.Unmarshal(doc, &r) != nil || r.Name == "" || c.Find(r.Name) != nil && r.Ended == nil {
 			continue
 		}
 		who := mailbox.Address{Team: c.Name, Agent: r.Name}
-		if _, err := t.depart(ctx, who, func() error { return nil }); err != nil {
+		if _, err := t.depart(ctx, who, "", func() error { return nil }); err != nil {
 			return fmt.Errorf("finish the departure of %s: %w", who, err)
 		}
 	}

@@ -55,7 +55,7 @@ func (t *Teams) awaitApprovals(ctx context.Context, seat *Seat) error {
 			continue
 		}
 		who := mailbox.Address{Team: seat.Team, Agent: m.Name} // it cannot be asked, so it is stopped
-		if _, err := t.depart(ctx, who, func() error { return t.stop(ctx, who.Team, who.Agent, err) }); err != nil {
+		if _, err := t.depart(ctx, who, "", func() error { return t.stop(ctx, who.Team, who.Agent, err) }); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
 	for i, name := range names {
 		wg.Go(func() {
 			who := mailbox.Address{Team: seat.Team, Agent: name}
-			_, errs[i] = t.depart(ctx, who, func() error { return t.stop(ctx, who.Team, name, cause) })
+			_, errs[i] = t.depart(ctx, who, "", func() error { return t.stop(ctx, who.Team, name, cause) })
 		})
 	}
 	wg.Wait()

@@ -25,7 +25,7 @@ func (t *Teams) approved(ctx context.Context, team string, m mailbox.Message) (T
 	if now := config.Find(m.From); now != nil && timeErr == nil && at.UnixMilli() < now.JoinedAt {
 		return gone, nil
 	}
-	released, err := t.depart(ctx, who, func() error { return t.stop(ctx, team, m.From, ErrShutdownApproved) })
+	released, err := t.depart(ctx, who, "", func() error { return t.stop(ctx, team, m.From, ErrShutdownApproved) })
 	return terminated(m.From+" has shut down.", released), err
 }
 
@@ -45,15 +45,8 @@ func (t *Teams) Gone(ctx context.Context, who mailbox.Address, why string) error
 			why = stopped
 		}
 	}
-	released, err := t.depart(ctx, who, func() error { return nil })
-	if err != nil {
-		return err
-	}
-	t.note(t.leadSession(who.Team), Mail{
-		Kind: KindSystem, From: who.Agent, Preview: who.Agent + " has ended: " + oneLine(why),
-		Text: wrapSystem(terminated(who.Agent+" has ended: "+why+".", released)),
-	})
-	return nil
+	_, err := t.depart(ctx, who, why, func() error { return nil })
+	return err
 }
 
 // leavesInOrder reports whether a teammate's leaving is under way, done, or will

@@ -87,7 +87,9 @@ func TestWhoIsNotIdle(t *testing.T) {
 	if err := w1.NotifyIdle(t.Context(), team.Available, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.idleNotes(t); len(got) > 0 {
-		t.Errorf("notes %v", got)
+	for _, m := range p.mailOf(t, team.LeadName) {
+		if strings.Contains(m.Text, "idle_notification") {
+			t.Errorf("note %s", m.Text)
+		}
 	}
 }

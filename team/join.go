@@ -89,7 +89,7 @@ func (s *Seat) rememberSelf(ctx context.Context, by tool.Caller) error {
 	if err != nil {
 		return err
 	}
-	r.AgentID, r.SessionID, r.Project, r.Backend, r.Signs = by.AgentID, by.SessionID, by.Cwd, s.backend, true
+	r.AgentID, r.SessionID, r.Project, r.Backend, r.Signs, r.Ended = by.AgentID, by.SessionID, by.Cwd, s.backend, true, nil
 	return s.Remember(ctx, r)
 }
 

@@ -514,7 +514,8 @@ func TestQuestionOfADepartedTeammate(t *testing.T) {
 	if err := q.Answer(t.Context(), ask.Answer{Allow: true}); !errors.Is(err, ask.ErrUnknown) && !errors.Is(err, ask.ErrAnswered) {
 		t.Errorf("answer: %v", err)
 	}
-	if left := p.unread(t, team.LeadName); len(left) > 0 {
+	left := p.unread(t, team.LeadName)
+	if len(left) != 1 || !strings.Contains(left[0].Text, "w1 has ended") {
 		t.Errorf("unread %+v", left)
 	}
 }

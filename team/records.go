@@ -60,6 +60,14 @@ type AgentRecord struct {
 	PlanFile    string    `json:"planFile,omitempty"` // of a teammate that has to plan
 	Signs       bool      `json:"signs"`              // it is ours: its protocol messages carry a seal
 	Since       time.Time `json:"since"`
+	Ended       *Ending   `json:"ended,omitempty"` // it is leaving, and its lead does not know yet
+}
+
+// Ending is what the lead is to be told of a teammate that has ended. It is kept
+// before the teammate goes off the roster, so that no crash keeps it back.
+type Ending struct {
+	Message string    `json:"message"`
+	At      time.Time `json:"at"`
 }
 
 // PaneRecord is a pane that we opened. Only what is recorded is ever closed.

@@ -40,6 +40,7 @@ func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) 
 		return err
 	}
 	ids := make([]mailbox.ID, len(unread))
+	back := onceMail{teams: t, team: who.Team}
 	for i, m := range unread {
 		ids[i] = m.ID
 		w, err := t.judge(ctx, who, m)
@@ -53,33 +54,53 @@ func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) 
 		if w.believed && m.From != LeadName && c.Find(m.From) != nil {
 			to = append(to, m.From)
 		}
-		if err := t.returnTo(ctx, to, who, m); err != nil {
-			return err
+		for _, name := range to {
+			if err := back.post(ctx, name, returnOf(who, m)); err != nil {
+				return err
+			}
 		}
 	}
 	return t.mail.MarkRead(ctx, who, ids)
 }
 
-// returnTo posts the return of a message. It has the message's own timestamp, so
-// that a second return of it is equal to the first.
-func (t *Teams) returnTo(ctx context.Context, names []string, who mailbox.Address, m mailbox.Message) error {
-	note := mailbox.Message{From: systemName, Timestamp: m.Timestamp, Text: encode(MailReturned{
+// returnOf is the return of a message. It has the message's own timestamp, so that
+// a second return of it is equal to the first.
+func returnOf(who mailbox.Address, m mailbox.Message) mailbox.Message {
+	return mailbox.Message{From: systemName, Timestamp: m.Timestamp, Text: encode(MailReturned{
 		Type: typeMailReturned, From: m.From, To: who.Agent, Summary: m.Summary, Text: m.Text, Timestamp: m.Timestamp,
 	})}
-	for _, name := range names {
-		at := mailbox.Address{Team: who.Team, Agent: name}
-		all, err := t.mail.All(ctx, at)
+}
+
+// onceMail posts notes of the runtime to members of a team, those that stand in an
+// inbox already not again. It reads each inbox once.
+type onceMail struct {
+	teams  *Teams
+	team   string
+	stands map[string]map[mailbox.ID]bool // by member
+}
+
+func (o *onceMail) post(ctx context.Context, name string, note mailbox.Message) error {
+	to := mailbox.Address{Team: o.team, Agent: name}
+	if o.stands[name] == nil {
+		all, err := o.teams.mail.All(ctx, to)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(all, func(other mailbox.Message) bool { return firstID(other) == firstID(note) }) {
-			continue
+		stands := make(map[mailbox.ID]bool, len(all))
+		for _, m := range all {
+			stands[m.ID] = true
 		}
-		if err := t.post(ctx, event.Agent{Name: systemName}, at, note, sealedProtocol); err != nil {
-			return err
+		if o.stands == nil {
+			o.stands = make(map[string]map[mailbox.ID]bool)
 		}
+		o.stands[name] = stands
 	}
-	return nil
+	id := firstID(note)
+	if o.stands[name][id] {
+		return nil
+	}
+	o.stands[name][id] = true
+	return o.teams.post(ctx, event.Agent{Name: systemName}, to, note, sealedProtocol)
 }
 
 // confirm looks, after a message was posted, whether its recipient is still

@@ -185,6 +185,6 @@ func (t *Teams) start(ctx context.Context, lead *Seat, s Spawn) (Member, error) 
 func (t *Teams) undo(ctx context.Context, seat *Seat) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	_, err := t.depart(ctx, seat.Address(), func() error { return nil })
+	_, err := t.depart(ctx, seat.Address(), "", func() error { return nil })
 	return err
 }

@@ -157,19 +157,8 @@ func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
 		defer t.forget(config.Name)
 	}
 	t.mu.Unlock()
-	released, err := t.depart(ctx, who, func() error { return nil })
-	if err != nil {
+	if _, err := t.depart(ctx, who, why, func() error { return nil }); err != nil {
 		return fmt.Errorf("take %s off its team: %w", who, err)
-	}
-	return t.tellLead(ctx, who, terminated(who.Agent+" has ended: "+why+".", released))
-}
-
-// tellLead posts to a lead in another process what became of a teammate.
-func (t *Teams) tellLead(ctx context.Context, who mailbox.Address, c Terminated) error {
-	to := mailbox.Address{Team: who.Team, Agent: LeadName}
-	m := mailbox.Message{From: systemName, Text: encode(c), Timestamp: stamp(time.Now())}
-	if err := t.post(ctx, event.Agent{Name: systemName}, to, m, sealedProtocol); err != nil {
-		return fmt.Errorf("tell the lead of %s: %w", who, err)
 	}
 	return nil
 }
