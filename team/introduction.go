@@ -44,13 +44,24 @@ func (s *Seat) Introduction(ctx context.Context) (string, error) {
 	return introduction(config, *self), nil
 }
 
+// introduced is how many of its teammates a new one is told by name.
+const introduced = 40
+
 // otherMates lists the other teammates with their types.
 func otherMates(c Config, self Member) string {
 	var others []string
+	more := 0
 	for _, m := range c.Teammates() {
-		if m.Name != self.Name {
+		switch {
+		case m.Name == self.Name:
+		case len(others) == introduced:
+			more++
+		default:
 			others = append(others, m.Name+" ("+m.AgentType+")")
 		}
+	}
+	if more > 0 {
+		others = append(others, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(others, ", ")
 }

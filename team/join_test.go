@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,6 +89,21 @@ func TestJoinIsRemembered(t *testing.T) {
 }
 
 // A teammate in a process of its own is told the same as one that is not.
+// In a team of hundreds a new teammate is not told all the names.
+func TestIntroductionToALargeTeam(t *testing.T) {
+	w := alphaTeam(t)
+	for i := range 60 {
+		w.spawn(t, fmt.Sprint("w", i))
+	}
+	text, err := w.seat(t, "w0").Introduction(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text, "(general-purpose)"); n != 40 || !strings.Contains(text, ", and 19 more.") {
+		t.Errorf("%d are named:\n%s", n, text)
+	}
+}
+
 func TestIntroduction(t *testing.T) { overWorlds(t, testIntroduction) }
 
 func testIntroduction(t *testing.T, alpha start) {
