@@ -59,25 +59,22 @@ func (b *Panes) hasCheckedIn(ctx context.Context, m *paneMate, prompt mailbox.Me
 		m.ours = present
 		return present, err
 	}
-	if prompt.Text != "" {
-		unread, err := b.cfg.Mail.Unread(ctx, m.who)
-		if err != nil {
-			return false, err
-		}
-		first := firstID(prompt)
-		if !slices.ContainsFunc(unread, func(u mailbox.Message) bool { return u.ID == first }) {
-			return true, nil
-		}
-	}
 	config, err := b.cfg.Rosters.Load(ctx, m.who.Team)
 	if err != nil {
 		return false, err
 	}
 	member := config.Find(m.who.Agent)
-	if member == nil {
+	switch {
+	case member == nil: // taken off meanwhile, and its mail with it
 		return false, &UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
+	case member.IsActive != nil && *member.IsActive:
+		return true, nil
+	case prompt.Text == "":
+		return false, nil
 	}
-	return member.IsActive != nil && *member.IsActive, nil
+	unread, err := b.cfg.Mail.Unread(ctx, m.who)
+	first := firstID(prompt)
+	return err == nil && !slices.ContainsFunc(unread, func(u mailbox.Message) bool { return u.ID == first }), err
 }
 
 // withTail adds to an error what the pane shows.

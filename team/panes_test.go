@@ -269,6 +269,27 @@ func TestPanesKilledByHand(t *testing.T) {
 	}
 }
 
+// Another program does not look whether it is on the roster: when a person takes
+// its agent off the team, the lead closes its pane.
+func TestPanesTakenOffByHand(t *testing.T) {
+	w := newPaneWorld(t, "foreign")
+	w.spawn(t, "w1")
+	outside := team.New(team.Options{
+		Store: w.files.Teams(), Mail: w.files.Mail(), Tasks: w.files.Tasks(),
+		Seals: w.files.Seals(), Records: w.files.Records(), Presence: w.files.Presence(),
+	})
+	if err := outside.Remove(t.Context(), "alpha", "w1", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if why := <-w.gone; why != "w1: it was taken off the team" {
+		t.Errorf("gone: %s", why)
+	}
+	w.nothingLeft(t, "w1")
+	if panes := w.open(t); len(panes) != 0 {
+		t.Errorf("open: %q", panes)
+	}
+}
+
 // A program that fails leaves its pane open, so that somebody can read why; the
 // next of its name closes it, and so does the end of the lead.
 func TestPanesFailure(t *testing.T) {

@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -62,6 +63,7 @@ func (b *Panes) look(ctx context.Context, mates []*paneMate) {
 
 // lookAtOthers looks at the teammates whose programs take no place.
 func (b *Panes) lookAtOthers(ctx context.Context, mates []*paneMate) {
+	mates = slices.DeleteFunc(mates, func(m *paneMate) bool { return b.endTakenOff(ctx, m) })
 	places := make(map[string][]pane.Place)
 	for _, m := range mates {
 		places[m.place.Terminal] = append(places[m.place.Terminal], m.place)
@@ -86,6 +88,25 @@ func (b *Panes) lookAtOthers(ctx context.Context, mates []*paneMate) {
 			}
 		}
 	}
+}
+
+// endTakenOff ends a teammate that a person has taken off its team ([Teams.Remove]):
+// another program does not look whether it is still on the roster. It reports
+// whether there is nothing more to look at.
+func (b *Panes) endTakenOff(ctx context.Context, m *paneMate) bool {
+	config, err := b.cfg.Rosters.Load(ctx, m.who.Team)
+	if err != nil || config.Find(m.who.Agent) != nil {
+		return false
+	}
+	why := errors.New("it was taken off the team")
+	if err := b.Stop(ctx, m.who, why); err != nil {
+		b.cfg.Tell(err.Error())
+		return true
+	}
+	if err := b.cfg.Gone(ctx, m.who, why.Error()); err != nil {
+		b.cfg.Tell(err.Error())
+	}
+	return true
 }
 
 // report tells that a teammate has ended, except one that has agreed to: its

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tui"
 )
 
 func newTeamStop() *cobra.Command {
@@ -44,6 +45,9 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 		return err
 	}
 	agent = strings.TrimSuffix(agent, "@"+config.Name)
+	if member := config.Find(agent); p.foreign && force && member != nil {
+		return cannotForce(config, *member)
+	}
 	_, err = p.Teams().RequestStop(ctx, config.Name, agent, reason, force)
 	var unknown *team.UnknownMemberError
 	switch {
@@ -63,6 +67,8 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 	patience := answerTime
 	if force {
 		patience = forceTime
+	} else {
+		fmt.Fprintf(os.Stderr, "Asked %s to end; it has %s to answer.\n", tui.Clean(who.String()), patience)
 	}
 	gone, err := p.awaitGone(ctx, who, patience)
 	switch {
@@ -77,6 +83,20 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 		code: exitFailed, err: fmt.Errorf("%s was asked to end, and has not yet", who),
 		hint: "It may finish what it is at. To end it at once, add --force.",
 	}
+}
+
+// cannotForce says of a teammate of another program's team that cadre can only
+// ask it: that program takes no orders, and may run the teammate all the same when
+// it is off the roster.
+func cannotForce(c team.Config, m team.Member) *exit {
+	e := &exit{
+		code: exitFailed, err: fmt.Errorf("%s@%s is run by another program, which cadre cannot force to end it", m.Name, c.Name),
+		hint: "To ask it, leave --force out.",
+	}
+	if m.PaneID != "" && m.BackendType != team.InProcess {
+		e.hint += " Its own pane is " + m.PaneID + "."
+	}
+	return e
 }
 
 // isDead reports whether it is known that no process runs a teammate.
@@ -152,9 +172,28 @@ func (p place) killTeammate(ctx context.Context, c team.Config, who mailbox.Addr
 	case gone:
 		return hasLeft(who)
 	}
+	if !here {
+		return p.removeDeaf(ctx, c, who)
+	}
 	return p.removeDead(ctx, who)
 }
 
 func hasLeft(who mailbox.Address) error {
 	return writeOut([]byte(who.Agent + " has left " + who.Team + ".\n"))
+}
+
+// removeDeaf takes a teammate off its team that another program runs, which does
+// not react: its lead closes the pane that it has opened for it.
+func (p place) removeDeaf(ctx context.Context, c team.Config, who mailbox.Address) error {
+	if err := p.Teams().Remove(ctx, who.Team, who.Agent, "it was stopped by the "+team.UserName); err != nil {
+		return err
+	}
+	text := who.Agent + " was taken off " + who.Team
+	switch leads, err := p.leadIsOpen(ctx, c); {
+	case err != nil:
+		return err
+	case leads:
+		return writeOut([]byte(text + "; its lead closes its pane.\n"))
+	}
+	return writeOut([]byte(text + ". It is another program: if it still runs, close its pane, " + c.Find(who.Agent).PaneID + ".\n"))
 }
