@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cadre-dev/cadre/ask"
@@ -114,14 +115,18 @@ func (r *Runtime) withdraw(ctx context.Context, id string) {
 // may answer it ([team.Relay]): the rules of this session, then the person. Where
 // nobody can be asked the answer is no, as for every agent.
 func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, answer func(context.Context, ask.Answer) error) error {
-	if byRule, ok := r.ruleAnswer(ctx, from, a); ok {
-		return answer(ctx, byRule)
-	}
-	if !r.tree.Attended() {
-		return answer(ctx, ask.Answer{By: "rule", Message: "Nobody can be asked in the run of this team's lead, so the answer is no."})
-	}
 	agent := r.leadAgent()
 	agent.Name, agent.Color = from.Name, from.Color
+	d := r.ruleOn(ctx, from, a)
+	switch {
+	case d.Behavior == permission.Allow:
+		return answer(ctx, ask.Answer{Allow: true, By: "rule"})
+	case d.Behavior == permission.Deny && d.Rule != "":
+		return answer(ctx, ask.Answer{Message: d.Reason, By: "rule"})
+	case !r.tree.Attended():
+		r.tree.Stream.Publish(agent, event.ToolDenied{Call: a.ToolUseID, Tool: a.Tool, Input: a.Input, Reason: d.Reason, Remedy: d.Remedy})
+		return answer(ctx, ask.Answer{By: "rule", Message: strings.TrimSpace(d.Reason + " " + nobodyAtTheLead)})
+	}
 	r.tree.Relay(agent, a, func(ctx context.Context, given ask.Answer) error {
 		if err := answer(ctx, given); err != nil {
 			return err
@@ -132,35 +137,32 @@ func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, ans
 	return nil
 }
 
-// ruleAnswer is what the rules of this session say of a teammate's call. What they
-// neither allow nor deny is for a person.
-func (r *Runtime) ruleAnswer(ctx context.Context, from team.Member, a ask.Ask) (ask.Answer, bool) {
+const nobodyAtTheLead = "Nobody can be asked in the run of this team's lead, so the answer is no. " +
+	"Find a way that needs no permission, or say in your answer what you would need."
+
+// ruleOn is what the rules of this session say of a teammate's call. What they
+// neither allow nor deny is for a person, and so is what they cannot judge: the
+// zero Decision.
+func (r *Runtime) ruleOn(ctx context.Context, from team.Member, a ask.Ask) permission.Decision {
 	if a.Kind != ask.Permission {
-		return ask.Answer{}, false
+		return permission.Decision{}
 	}
 	caller := tool.Caller{SessionID: r.info.SessionID, AgentName: from.Name, Cwd: from.Cwd}
 	p := part{caller: caller, ref: r.lead.Ref()}
 	t, ok := r.toolSet(p).Lookup(a.Tool)
 	if !ok {
-		return ask.Answer{}, false
+		return permission.Decision{}
 	}
 	spec := t.Spec()
 	input, err := spec.Schema.Normalize(spec.Name, a.Input)
 	if err != nil {
-		return ask.Answer{}, false
+		return permission.Decision{}
 	}
 	call := tool.Call{ID: a.ToolUseID, Name: spec.Name, Input: input}
-	d := permission.Decide(r.policyFor(p).With(r.tree.Granted()), permission.Call{
+	return permission.Decide(r.policyFor(p).With(r.tree.Granted()), permission.Call{
 		Tool: spec.Name, Aliases: spec.Aliases, ReadOnly: spec.ReadOnly, Input: input,
 		Access: t.Access(tool.WithCaller(ctx, caller), call),
 	})
-	switch {
-	case d.Behavior == permission.Allow:
-		return ask.Answer{Allow: true, By: "rule"}, true
-	case d.Behavior == permission.Deny && d.Rule != "":
-		return ask.Answer{Message: d.Reason, By: "rule"}, true
-	}
-	return ask.Answer{}, false
 }
 
 // settledAsk takes a relayed question away that was answered where it was asked.

@@ -581,3 +581,32 @@ func TestAlwaysForATeammateInAPane(t *testing.T) {
 		t.Errorf("asked %d times, want once: %+v", len(all), all)
 	}
 }
+
+// Where nobody can be asked, a teammate's question is answered at once, its model
+// is told what to do, and whoever looks on what would have allowed the call.
+func TestNobodyToAskForATeammateInAPane(t *testing.T) {
+	t.Setenv(askVar, "yes")
+	w := openPanes(t, "touch", func(c *cadre.Config) { c.SkipPermissions = false })
+	if err := w.Session().Prompt(t.Context(), "Begin."); err != nil {
+		t.Fatal(err)
+	}
+	var denied event.ToolDenied
+	var told string
+	for ev := range w.Session().Events(t.Context(), 0) {
+		switch body := ev.Body.(type) {
+		case event.ToolDenied:
+			denied = body
+		case event.MailSent:
+			told = body.Message.Text
+		}
+		if denied.Tool != "" && strings.Contains(told, "permission_response") {
+			break
+		}
+	}
+	if denied.Tool != "Bash" || denied.Remedy != "--allowedTools 'Bash(touch made)'" {
+		t.Errorf("denied %+v", denied)
+	}
+	if !strings.Contains(told, "No rule allows to run touch here. Nobody can be asked") || !strings.Contains(told, "say in your answer what you would need") {
+		t.Errorf("told %s", told)
+	}
+}

@@ -9,11 +9,12 @@ import (
 
 // tellArrival tells of a message that another process has put into an inbox of
 // this one: people here would see its effects only. What this process posts is
-// told when it is posted.
-func (t *Teams) tellArrival(seat *Seat, m mailbox.Message) {
+// told when it is posted. The sender is told as it was found to be.
+func (t *Teams) tellArrival(seat *Seat, m mailbox.Message, from string) {
 	if t.told.take(seat.Address(), m) {
 		return
 	}
+	m.From = from
 	by := event.Agent{Session: seat.session, Name: m.From, Color: m.Color}
 	t.publish(by, event.MailSent{To: seat.Address(), Message: m})
 }

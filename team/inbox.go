@@ -214,7 +214,7 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 			silent = true
 			in.receipts.owe(a.mail.IDs...) // without ids it stays unread
 		}
-		in.teams.tellArrival(seat, m)
+		in.teams.tellArrival(seat, m, a.from)
 	}
 	if settleErr := in.settle(ctx); err == nil {
 		err = settleErr

@@ -11,6 +11,7 @@ type arrival struct {
 	mail    Mail
 	control Control // what it told the runtime; nil for text
 	show    bool    // false: the runtime consumes it
+	from    string  // who sent it, as far as that is known
 }
 
 // receive does what a message asks of the runtime and makes it mail for the
@@ -26,7 +27,7 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 	if !w.believed {
 		m.From = unverified(m.From)
 	}
-	a := arrival{control: w.control, show: true, mail: Mail{
+	a := arrival{control: w.control, show: true, from: m.From, mail: Mail{
 		Kind: KindPeer, From: m.From, Color: m.Color, Text: Wrap(m), Preview: preview(m, w.control), IDs: []mailbox.ID{m.ID},
 	}}
 	if w.believed && (m.From == LeadName || m.From == UserName) {
