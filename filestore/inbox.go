@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -46,6 +47,11 @@ func newInbox(parsed []entry, content []byte) *inbox {
 	return (&inbox{ids: new(mailbox.Identities)}).plus(news{more: parsed, end: endOf(content)})
 }
 
+// tells reports whether plus knows the IDs of what is added.
+func (b *inbox) tells(more []entry) bool {
+	return !slices.ContainsFunc(more, func(e entry) bool { return !b.ids.Tells(e.message) })
+}
+
 // plus is the next version of the inbox. The inbox it is made of must be the
 // newest one, and has a single next version.
 func (b *inbox) plus(n news) *inbox {
@@ -64,6 +70,7 @@ func (b *inbox) plus(n news) *inbox {
 			next.unread = append(next.unread, n.more[i])
 		}
 	}
+	b.ids.Forget()
 	return next
 }
 

@@ -72,11 +72,11 @@ func (m *mail) follow(path string, box *inbox, now fsx.Key) *inbox {
 }
 
 // grow makes the next version of the newest one, or nil when box is not the
-// newest any more.
+// newest any more, or only the whole file tells what was added.
 func (m *mail) grow(path string, box *inbox, later news) *inbox {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.boxes[path] != box {
+	if m.boxes[path] != box || !box.tells(later.more) {
 		return nil
 	}
 	next := box.plus(later)

@@ -22,9 +22,14 @@ type sealFile struct {
 	lines map[sealDigest]struct{}
 }
 
-// sealDigest is that of a line. Seals are looked up by it, so that the time this
-// takes says nothing of how near a guess comes to a MAC.
-type sealDigest [sha256.Size]byte
+// sealDigest is that of a line, cut to what nobody guesses. Seals are looked up by
+// it, so that the time this takes says nothing of how near a guess comes to a MAC.
+type sealDigest [12]byte
+
+func digestOfSeal(line []byte) sealDigest {
+	sum := sha256.Sum256(line)
+	return sealDigest(sum[:len(sealDigest{})])
+}
 
 const (
 	// sealTail is how much of a file's end tells that it only grew, and is no
@@ -44,7 +49,7 @@ func (s *seals) forget(path string) {
 // has reports whether a file, which is the version now or a later one, has a
 // line.
 func (s *seals) has(path string, now fsx.Key, line string) (bool, error) {
-	wanted := sealDigest(sha256.Sum256([]byte(line)))
+	wanted := digestOfSeal([]byte(line))
 	known, found, fresh := s.lookUp(path, now, wanted)
 	if fresh {
 		return found, nil
@@ -137,14 +142,14 @@ func (f *sealFile) take(data []byte, from, at int64) []sealDigest {
 	var added []sealDigest
 	for line := range bytes.SplitSeq(data[from-at:f.read-at], []byte("\n")) {
 		if len(line) == 2*sha256.Size {
-			added = append(added, sha256.Sum256(line))
+			added = append(added, digestOfSeal(line))
 		}
 	}
 	return added
 }
 
 func tailOfSeals(data []byte) sealDigest {
-	return sha256.Sum256(data[max(0, len(data)-sealTail):])
+	return digestOfSeal(data[max(0, len(data)-sealTail):])
 }
 
 // readFrom reads the bytes of a file between two places.

@@ -6,9 +6,6 @@ package mailbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"strconv"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
 )
@@ -30,38 +27,6 @@ type Message struct {
 // ID identifies a message of one inbox: the format has no id of its own, so it
 // is a digest of from, timestamp and text, and the occurrence among equal ones.
 type ID string
-
-// Identify sets the ID of each message of a whole inbox, in file order.
-func Identify(inbox []Message) {
-	var ids Identities
-	for i := range inbox {
-		inbox[i].ID = ids.Next(inbox[i])
-	}
-}
-
-// Identities gives IDs to the messages of one inbox one by one, in file order.
-// The zero value is that of an empty inbox.
-type Identities struct{ seen map[ID]int }
-
-// Next returns the ID of the next message.
-func (s *Identities) Next(m Message) ID {
-	if s.seen == nil {
-		s.seen = make(map[ID]int)
-	}
-	d := digest(m)
-	s.seen[d]++
-	return d + ID("-"+strconv.Itoa(s.seen[d]))
-}
-
-func digest(m Message) ID {
-	h := sha256.New()
-	for _, part := range []string{m.From, m.Timestamp, m.Text} {
-		h.Write([]byte(strconv.Itoa(len(part))))
-		h.Write([]byte{':'})
-		h.Write([]byte(part))
-	}
-	return ID(hex.EncodeToString(h.Sum(nil)[:12]))
-}
 
 // Address is where an agent gets its mail.
 type Address struct {

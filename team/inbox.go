@@ -190,6 +190,7 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 	if err := seat.loadWanted(ctx, in.shown); err != nil {
 		return nil, false, err
 	}
+	in.shown = nil // nothing asks again
 	read, err := seat.readByNow(ctx)
 	if err != nil {
 		return nil, false, err

@@ -88,7 +88,4 @@ func (s *Seat) uniquely(to mailbox.Address, m mailbox.Message, restamp func(*mai
 }
 
 // firstID is the identity of a message that no equal one precedes in its inbox.
-func firstID(m mailbox.Message) mailbox.ID {
-	var first mailbox.Identities
-	return first.Next(m)
-}
+func firstID(m mailbox.Message) mailbox.ID { return mailbox.FirstID(m) }

@@ -79,7 +79,7 @@ func (r *receipts) fresh(at mailbox.Address, unread []mailbox.Message) []mailbox
 		fresh = append(fresh, m)
 	}
 	r.end()
-	clear(r.shown) // the first reading has all of it that is still unread
+	r.shown = nil // the first reading has all of it that is still unread
 	return fresh
 }
 
