@@ -58,6 +58,17 @@ func (t Task) Checked() (e Evidence, ok bool) {
 	return e, true
 }
 
+// IsProved reports whether the task's check has passed as it is now.
+func (t Task) IsProved() bool {
+	e, ok := t.Checked()
+	return ok && e.Passed
+}
+
+// IsUnproved reports whether the task is completed although it has a check that
+// has not passed: another program, which runs no checks, has written so, or the
+// check was changed since.
+func (t Task) IsUnproved() bool { return t.Status == Completed && t.Check() != "" && !t.IsProved() }
+
 // tail is the end of text, at most so many bytes of it and whole characters.
 func tail(text string, most int) string {
 	if len(text) <= most {

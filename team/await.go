@@ -37,6 +37,8 @@ type AwaitedTask struct {
 	ID, Subject, Owner string
 	Status             task.Status
 	Done               bool
+	WaitsFor           []string // ids of the tasks that hold it back
+	Unproved           bool     // it is completed, and its check has not passed
 }
 
 // AwaitedAgent is what an agent does. The rest tells of its last turn, as far as
@@ -204,7 +206,10 @@ func (a *wait) look(ctx context.Context) (p Progress, unsure bool, err error) {
 	for _, id := range a.tasks {
 		at := AwaitedTask{ID: id, Status: task.Deleted}
 		if i := slices.IndexFunc(list, func(t task.Task) bool { return t.ID == id }); i >= 0 {
-			at = AwaitedTask{ID: id, Subject: list[i].Subject, Owner: list[i].Owner, Status: list[i].Status}
+			at = AwaitedTask{
+				ID: id, Subject: list[i].Subject, Owner: list[i].Owner, Status: list[i].Status,
+				WaitsFor: task.Blockers(list, list[i]), Unproved: list[i].IsUnproved(),
+			}
 		}
 		if at.Done = at.Status == task.Completed || at.Status == task.Deleted; at.Done {
 			done++

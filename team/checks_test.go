@@ -3,6 +3,7 @@ package team_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/cadre-dev/cadre/event"
@@ -102,4 +103,35 @@ func TestKeepEvidence(t *testing.T) {
 	if _, err := p.KeepEvidence(t.Context(), mate("w1"), "9", task.Evidence{}); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// Whoever gets a task is told what will prove it, and a recap says what was
+// completed without proof.
+func TestCheckIsHandedOutWithItsTask(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1", "w2")
+		for range 2 {
+			item := task.Task{Subject: "parse", Description: "d", Status: task.Pending, Metadata: metadata(t, `{"check":"go test ./parse"}`)}
+			if _, err := w.CreateTask(t.Context(), leader, item); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mail, ok, err := w.seat(t, "w1").Claim(t.Context())
+		if err != nil || !ok || !strings.Contains(mail.Text, "\n\nd\n\nCheck: go test ./parse\n") {
+			t.Errorf("claimed %q, %v, %v", mail.Text, ok, err)
+		}
+		if _, err := w.UpdateTask(t.Context(), leader, "2", owner("w2")); err != nil {
+			t.Fatal(err)
+		}
+		if got := take(t, w.inbox(t, mate("w2"))); len(got) != 1 || !strings.Contains(got[0].Text, `"check":"go test ./parse"`) {
+			t.Errorf("assigned %+v", got)
+		}
+		if _, err := w.UpdateTask(t.Context(), leader, "2", status(task.Completed)); err != nil { // as a program without checks does
+			t.Fatal(err)
+		}
+		text, err := w.Recap(t.Context(), leader)
+		if want := "Of these 1 are not proved, their checks have not passed: #2\n"; err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v, %s", err, text)
+		}
+	})
 }

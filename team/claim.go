@@ -76,6 +76,9 @@ func claimed(t task.Task) Mail {
 	if t.Description != "" {
 		text += "\n\n" + t.Description
 	}
+	if check := t.Check(); check != "" {
+		text += "\n\nCheck: " + check + "\nIt is run when you set the task completed, which the task becomes only when it passes."
+	}
 	return Mail{
 		Kind: KindTask, From: taskListName, Text: Wrap(mailbox.Message{From: taskListName, Text: text}),
 		Preview: oneLine("task #" + t.ID + ": " + t.Subject), IDs: []mailbox.ID{mailbox.ID("task-" + t.ID)},

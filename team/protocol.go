@@ -111,6 +111,7 @@ type Assignment struct {
 	Subject     string `json:"subject"`
 	Description string `json:"description"`
 	AssignedBy  string `json:"assignedBy"`
+	Check       string `json:"check,omitempty"` // ours: the command that proves the task
 	Timestamp   string `json:"timestamp"`
 }
 

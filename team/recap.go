@@ -114,16 +114,23 @@ func (t *Teams) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat,
 func recapList(b *strings.Builder, list []task.Task) {
 	var open []task.Task
 	done := 0
+	var unproved []string
 	for _, t := range list {
 		switch {
 		case t.Internal():
 		case t.Status == task.Completed:
 			done++
+			if t.IsUnproved() {
+				unproved = append(unproved, "#"+t.ID)
+			}
 		default:
 			open = append(open, t)
 		}
 	}
 	fmt.Fprintf(b, "\nTasks: %d open, %d completed.\n", len(open), done)
+	if n := len(unproved); n > 0 {
+		fmt.Fprintf(b, "Of these %d are not proved, their checks have not passed: %s\n", n, strings.Join(unproved[:min(n, recapTasks)], ", "))
+	}
 	for _, t := range open[:min(len(open), recapTasks)] {
 		owner := "nobody's"
 		if t.Owner != "" {

@@ -128,7 +128,7 @@ func (s *Seat) assign(ctx context.Context, before task.Task, owner string) error
 	at := time.Now()
 	return s.postControl(ctx, owner, at, Assignment{
 		Type: typeAssignment, TaskID: before.ID, Subject: before.Subject, Description: before.Description,
-		AssignedBy: s.Name, Timestamp: stamp(at),
+		AssignedBy: s.Name, Check: before.Check(), Timestamp: stamp(at),
 	})
 }
 

@@ -77,6 +77,9 @@ func taskText(t task.Task) string {
 	if e, ok := t.Checked(); ok {
 		text += "\n" + evidenceText(e)
 	}
+	if t.IsUnproved() {
+		text += "\nNot proved: it was set completed without its check passing. Set it completed to have the check run."
+	}
 	return text
 }
 

@@ -22,7 +22,7 @@ When to call it:
 
 To take a task: choose one that is pending, has no owner and is blocked by nothing, the lowest number first since earlier tasks often prepare later ones; read it with TaskGet; set it in_progress with TaskUpdate. Tasks with an owner belong to that agent, leave them alone unless you are asked to take over.
 
-"[check]" marks a task with a check that has not passed yet. Of a long list you see what matters most, and how many tasks there are of each kind.`
+"[check]" marks a task with a check that has not passed yet, "[not proved]" one that was set completed all the same, by a program that runs no checks: set it completed yourself to have its check run. Of a long list you see what matters most, and how many tasks there are of each kind.`
 
 const taskListSchema = `{"type":"object","properties":{},"additionalProperties":false}`
 
@@ -74,7 +74,7 @@ type taskRow struct {
 	Owner     string      `json:"owner,omitempty"`
 	BlockedBy []string    `json:"blockedBy"`
 
-	unproven bool // it has a check that has not passed
+	unproved bool // it has a check that has not passed
 }
 
 // rowsOf are the tasks that are shown at all.
@@ -85,7 +85,7 @@ func rowsOf(all []task.Task) []taskRow {
 		if item.Internal() {
 			continue
 		}
-		row := taskRow{item.ID, item.Subject, item.Status, item.Owner, []string{}, item.Status != task.Completed && item.Check() != ""}
+		row := taskRow{item.ID, item.Subject, item.Status, item.Owner, []string{}, item.Check() != "" && !item.IsProved()}
 		for _, id := range item.BlockedBy {
 			if open[id] {
 				row.BlockedBy = append(row.BlockedBy, id)
@@ -107,15 +107,24 @@ func (r taskRow) line() string {
 	if r.Owner != "" {
 		line += " (" + r.Owner + ")"
 	}
-	if n := len(r.BlockedBy); n > maxBlockers {
-		line += fmt.Sprintf(" [blocked by %s and %d more]", numbers(r.BlockedBy[:maxBlockers]), n-maxBlockers)
-	} else if n > 0 {
-		line += " [blocked by " + numbers(r.BlockedBy) + "]"
+	if len(r.BlockedBy) > 0 {
+		line += " [blocked by " + someNumbers(r.BlockedBy) + "]"
 	}
-	if r.unproven {
+	switch {
+	case r.unproved && r.Status == task.Completed:
+		line += " [not proved]"
+	case r.unproved:
 		line += " [check]"
 	}
 	return line
+}
+
+// someNumbers writes the first of many ids, and how many more there are.
+func someNumbers(ids []string) string {
+	if n := len(ids); n > maxBlockers {
+		return fmt.Sprintf("%s and %d more", numbers(ids[:maxBlockers]), n-maxBlockers)
+	}
+	return numbers(ids)
 }
 
 // openTasks has the ids of the tasks that are not completed.

@@ -36,9 +36,9 @@ func checkMetadata(metadata jsonx.Object) string {
 }
 
 // dueCheck is the check that has to pass before the change may be made; "" when
-// there is none.
+// there is none. What is completed without proof is proved by completing it again.
 func (in taskUpdateInput) dueCheck(t task.Task) string {
-	if !in.completes() || t.Status == task.Completed {
+	if !in.completes() || t.Status == task.Completed && t.IsProved() {
 		return ""
 	}
 	return t.Check()
@@ -85,12 +85,16 @@ func (t *taskUpdate) unproven(caller tool.Caller, now task.Task, check string, r
 	if seat, ok := t.teams.Seat(caller); ok && !seat.Lead {
 		wrong = "or you are stuck, say so to " + team.LeadName + " with SendMessage"
 	}
+	mend := "Mend the cause and set the task completed again."
+	if now.Status == task.Completed {
+		mend = "It is not done: set it in_progress again, and have the cause mended."
+	}
 	output := run.output
 	if output == "" {
 		output = "(no output)"
 	}
 	return tool.Error(fmt.Sprintf("Task #%s stays %s: its check failed, %s.\n\nCheck: %s\n%s\n\n"+
-		"Mend the cause and set the task completed again. If the check itself is wrong, %s.", now.ID, now.Status, run.why, check, output, wrong))
+		"%s If the check itself is wrong, %s.", now.ID, now.Status, run.why, check, output, mend, wrong))
 }
 
 // nameOf is the caller as evidence names it.

@@ -298,3 +298,35 @@ func TestModelsWriteNoEvidence(t *testing.T) {
 		t.Errorf("tasks: %+v", all)
 	}
 }
+
+// Another program runs no checks. What it sets completed is shown as not proved,
+// and completing it again runs its check.
+func TestCompletedByAProgramWithoutChecks(t *testing.T) {
+	s := newWorkshop(t)
+	s.begin(t, "test -f made")
+	if _, err := s.list.Update(t.Context(), "alpha", "1", task.Change{Status: new(task.Completed)}); err != nil {
+		t.Fatal(err)
+	}
+	tells := func(tool, input, want string) {
+		t.Helper()
+		if r := s.call(t, s.lead, tool, input); !strings.Contains(resultText(r), want) {
+			t.Errorf("%s tells %q, not %q", tool, resultText(r), want)
+		}
+	}
+	tells("TaskList", `{}`, "#1 [completed] Make it (w1) [not proved]")
+	tells("TaskGet", `{"taskId":"1"}`, "Not proved: it was set completed without its check passing.")
+	tells("Wait", `{"tasks":["1"]}`, "completed, w1's; not proved: its check has not passed")
+	tells("TaskUpdate", complete, "Task #1 stays completed: its check failed, exit code 1.")
+	tells("TaskUpdate", complete, "set it in_progress again")
+	if err := os.WriteFile(filepath.Join(s.dir, "made"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tells("TaskUpdate", complete, "Its check passed: test -f made")
+	tells("TaskList", `{}`, "#1 [completed] Make it (w1)")
+	if r := s.call(t, s.lead, "TaskList", `{}`); strings.Contains(r.Text, "proved") {
+		t.Errorf("proved, and still %q", r.Text)
+	}
+	if s.call(t, s.lead, "TaskUpdate", complete); s.access.Command != "" {
+		t.Error("what is proved is proved again")
+	}
+}

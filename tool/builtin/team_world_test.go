@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
@@ -22,6 +23,7 @@ type office struct {
 	rosters team.Store
 	tools   *tool.Set
 	mail    mailbox.Store
+	list    task.Store // as other programs write it
 	posting *posting
 	spawner *spawner
 	backend *silentBackend
@@ -34,10 +36,10 @@ func newOffice() *office { return newOfficeBy(team.Policy{PlanApproval: "lead"})
 
 func newOfficeBy(policy team.Policy) *office {
 	kept := memstore.New()
-	o := &office{rosters: kept.Teams(), posting: &posting{Store: kept.Mail()}, spawner: &spawner{}, backend: &silentBackend{kind: "in-process"}}
+	o := &office{rosters: kept.Teams(), list: kept.Tasks(), posting: &posting{Store: kept.Mail()}, spawner: &spawner{}, backend: &silentBackend{kind: "in-process"}}
 	o.mail = o.posting
 	o.teams = team.New(team.Options{
-		Store: o.rosters, Mail: o.mail, Tasks: kept.Tasks(), Backend: o.backend,
+		Store: o.rosters, Mail: o.mail, Tasks: o.list, Backend: o.backend,
 		Seals: kept.Seals(), Records: kept.Records(), Presence: kept.Presence(),
 		Policy: policy,
 	})

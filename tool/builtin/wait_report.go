@@ -102,9 +102,15 @@ func taskWaited(t team.AwaitedTask) string {
 	line += " " + cut(strings.Join(strings.Fields(t.Subject), " "), maxSubject) + ": " + string(t.Status)
 	switch {
 	case t.Owner != "":
-		return line + ", " + t.Owner + "'s"
+		line += ", " + t.Owner + "'s"
 	case t.Status == task.Pending:
-		return line + ", nobody's"
+		line += ", nobody's"
+	}
+	if t.Status == task.Pending && len(t.WaitsFor) > 0 {
+		line += ", waits for " + someNumbers(t.WaitsFor)
+	}
+	if t.Unproved {
+		line += "; not proved: its check has not passed"
 	}
 	return line
 }
