@@ -238,6 +238,9 @@ func (ts *teams) update(ctx context.Context, name string, change func(*team.Conf
 func (ts *teams) Remove(ctx context.Context, name string) error {
 	err := errNoName
 	if name != "" {
+		err = ts.unshow(ctx, name)
+	}
+	if name != "" && err == nil {
 		err = ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.Path(name)))
 	}
 	if err != nil {

@@ -114,6 +114,22 @@ func (f *Faulty) Remove(path string) error {
 	return f.FS.Remove(path)
 }
 
+// Symlink implements [FS].
+func (f *Faulty) Symlink(target, path string) error {
+	if err := f.check("symlink", path); err != nil {
+		return err
+	}
+	return f.FS.Symlink(target, path)
+}
+
+// Readlink implements [FS].
+func (f *Faulty) Readlink(path string) (string, error) {
+	if err := f.check("readlink", path); err != nil {
+		return "", err
+	}
+	return f.FS.Readlink(path)
+}
+
 // Lstat implements [FS].
 func (f *Faulty) Lstat(path string) (fs.FileInfo, error) {
 	if err := f.check("lstat", path); err != nil {

@@ -29,6 +29,10 @@ type FS interface {
 	RenameNew(from, to string) error
 	// Remove deletes a file, or an empty folder.
 	Remove(path string) error
+	// Symlink makes a symbolic link at path; anything there is [fs.ErrExist].
+	Symlink(target, path string) error
+	// Readlink is where a symbolic link leads to.
+	Readlink(path string) (target string, err error)
 	// Lstat describes a path without following a symbolic link.
 	Lstat(path string) (fs.FileInfo, error)
 	// ReadDir lists a folder in the order of names.

@@ -47,6 +47,10 @@ func (osFS) RenameNew(from, to string) error {
 
 func (osFS) Remove(path string) error { return os.Remove(path) }
 
+func (osFS) Symlink(target, path string) error { return os.Symlink(target, path) }
+
+func (osFS) Readlink(path string) (string, error) { return os.Readlink(path) }
+
 func (osFS) Lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 
 func (osFS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }

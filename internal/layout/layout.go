@@ -36,6 +36,18 @@ func Find(getenv func(string) string) (Root, error) {
 	return Root(filepath.Join(home, ".cadre")), nil
 }
 
+// OfClaude is the root that Claude Code has in this environment; "" when it cannot
+// be known.
+func OfClaude(getenv func(string) string) Root {
+	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return Root(dir)
+	}
+	if home := getenv("HOME"); home != "" {
+		return Root(filepath.Join(home, ".claude"))
+	}
+	return ""
+}
+
 func (r Root) join(parts ...string) string {
 	return filepath.Join(append([]string{string(r)}, parts...)...)
 }
