@@ -29,7 +29,7 @@ import (
 // scripts are what teammates in processes of their own can run: a process is told
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
-	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript, "touch": touchTeamScript,
+	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript, "touch": touchTeamScript, "order": orderScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.

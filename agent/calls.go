@@ -101,19 +101,21 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 	defer cancel(nil)
 	steps := make(chan indexed)
 	var running sync.WaitGroup
-	places := make(chan struct{}, maxParallel)
+	free := make(chan struct{}, maxParallel)
+	line := r.lineUp(calls)
 	running.Go(func() {
 		var group sync.WaitGroup
 		for i, call := range calls {
-			places <- struct{}{}
+			free <- struct{}{}
 			group.Go(func() {
-				defer func() { <-places }()
+				defer func() { <-free }()
+				defer line[i].Leave()
 				emit := func(s Step) {
 					taken := make(chan struct{})
 					steps <- indexed{i, s, taken}
 					<-taken // so that nothing of a call is told before its start is
 				}
-				emit(r.runCall(ctx, call, emit))
+				emit(r.runCall(tool.WithPlace(ctx, line[i]), call, emit))
 			})
 		}
 		group.Wait()
@@ -136,6 +138,21 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 		close(s.taken)
 	}
 	return results, !r.broken
+}
+
+// lineUp gives each call its place behind the earlier ones of the same tool.
+func (r *run) lineUp(calls []tool.Call) []*tool.Place {
+	line := make([]*tool.Place, len(calls))
+	byTool := make(map[string][]*tool.Place)
+	for i, call := range calls {
+		name := call.Name
+		if t, ok := r.Tools.Lookup(name); ok {
+			name = t.Spec().Name
+		}
+		line[i] = tool.NewPlace(byTool[name])
+		byTool[name] = append(byTool[name], line[i])
+	}
+	return line
 }
 
 type indexed struct {

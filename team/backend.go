@@ -57,4 +57,7 @@ type Spawn struct {
 	// goes on. nil for a new one.
 	Record *AgentRecord
 	Window bool // a pane of it is to be a window of its own
+	// Placed is for the backend to call once the teammate has its place, if it takes
+	// much longer until it runs. nil: nobody waits for it.
+	Placed func()
 }

@@ -31,6 +31,9 @@ func (b *Panes) start(ctx context.Context, s Spawn, who mailbox.Address) (*paneM
 	if err != nil {
 		return nil, err
 	}
+	if s.Placed != nil {
+		s.Placed()
+	}
 	if err := b.begin(ctx, s, m); err != nil {
 		return nil, errors.Join(err, b.undo(ctx, m))
 	}

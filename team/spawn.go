@@ -20,6 +20,10 @@ type SpawnRequest struct {
 	Description string // of the work, in a few words
 	PlanMode    bool   // it must have a plan approved first
 	Window      bool   // where it gets a pane, that pane is to be a window of its own
+	// Placed is called as soon as the teammate has its name, its colour and its place on
+	// the screen, so that the next can be started: what its start still takes has no
+	// order. It may be called again, or never after an error. nil: nobody waits for it.
+	Placed func()
 }
 
 // Spawned is a teammate that runs.
@@ -158,6 +162,7 @@ func firstSpawn(by tool.Caller, seat *Seat, c *Config, m Member, r SpawnRequest)
 		Introduction: introduction(*c, m),
 		Input:        Wrap(mailbox.Message{From: LeadName, Summary: r.Description, Text: r.Prompt}),
 		Window:       r.Window,
+		Placed:       r.Placed,
 	}
 }
 

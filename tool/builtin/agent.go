@@ -154,10 +154,12 @@ func (t agentTool) Run(ctx context.Context, call tool.Call) tool.Result {
 	if failed, ok := t.checkType(in.SubagentType); !ok {
 		return failed
 	}
+	place := tool.PlaceFrom(ctx)
 	_, leads := t.teams.Seat(caller)
 	if in.Name != "" && in.Resume == "" && (leads || in.TeamName != "" && caller.Depth == 0) {
-		return t.spawnTeammate(ctx, caller, in)
+		return t.spawnTeammate(ctx, caller, in, place)
 	}
+	place.Leave() // sub-agents have no order, and take their time
 	return t.runSubAgent(ctx, caller, call, in)
 }
 
@@ -194,10 +196,15 @@ type teammateSpawned struct {
 	PlanModeRequired bool   `json:"plan_mode_required"`
 }
 
-func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in agentInput) tool.Result {
+// spawnTeammate starts a teammate. Those of one reply get names, colours and places on
+// the screen in the order of the calls; what takes long they do beside each other.
+func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in agentInput, place *tool.Place) tool.Result {
+	if err := place.Await(ctx); err != nil {
+		return tool.Error(capitalized(err.Error()))
+	}
 	spawned, err := t.teams.Spawn(ctx, caller, team.SpawnRequest{
 		Team: in.TeamName, Name: in.Name, AgentType: in.SubagentType, Model: in.Model, Prompt: in.Prompt,
-		Description: in.Description, PlanMode: in.Mode == "plan", Window: in.wantsWindow(),
+		Description: in.Description, PlanMode: in.Mode == "plan", Window: in.wantsWindow(), Placed: place.Leave,
 	})
 	if err != nil {
 		return teamError(err)
