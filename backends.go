@@ -29,7 +29,7 @@ type backends struct {
 	chosen bool
 	panes  *team.Panes // nil: in this process
 	former *team.Panes // for panes of an earlier process, while new teammates run in this one
-	err    error       // what was asked for cannot be had
+	advice string      // what the person was told last
 }
 
 // backend chooses for the runtime; nil for a teammate, which starts nobody.
@@ -44,37 +44,59 @@ func (r *Runtime) backend() team.Backend {
 }
 
 // mode is the mode that the person wants. Without a person in front, panes are
-// only for those who ask for them by name.
+// only for those who ask for them, in the settings by name.
 func (b *backends) mode() string {
-	mode := b.r.cfg.TeammateMode
-	if mode == "" {
-		mode = b.r.settings.TeammateMode
+	if mode := b.r.cfg.TeammateMode; mode != "" {
+		return mode
 	}
+	mode := b.r.settings.TeammateMode
 	if mode == pane.Auto && !b.r.cfg.Interactive {
 		return pane.InProcess
 	}
 	return mode
 }
 
-// choose finds the panes to use; nil for none.
+// choose finds the panes to use; nil for none. The choice stands, unless something
+// was in the way of panes: it may be gone by the next time.
 func (b *backends) choose(ctx context.Context) (*team.Panes, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.chosen {
-		return b.panes, b.err
+	panes, chosen := b.panes, b.chosen
+	b.mu.Unlock()
+	if chosen {
+		return panes, nil
 	}
 	choice, err := b.terms.Choose(ctx, b.mode())
-	if ctx.Err() != nil {
+	if err != nil {
+		choice.Hint = err.Error()
+	}
+	if choice.Hint != "" && ctx.Err() == nil {
+		b.terms.Reset()
+		b.advise(choice.Hint)
+	}
+	if err != nil {
 		return nil, err
 	}
-	b.chosen, b.err = true, err
-	if choice.Hint != "" {
-		b.tell(choice.Hint)
-	}
 	if choice.Terminal != nil {
-		b.panes = b.open(choice.Terminal)
+		panes = b.open(choice.Terminal)
 	}
-	return b.panes, b.err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.chosen {
+		b.chosen, b.panes = choice.Hint == "", panes
+	}
+	return b.panes, nil
+}
+
+// advise tells the person what keeps teammates out of panes, once: the lead's model
+// may not say it.
+func (b *backends) advise(text string) {
+	b.mu.Lock()
+	known := b.advice == text
+	b.advice = text
+	b.mu.Unlock()
+	if !known {
+		b.r.tree.Stream.Publish(b.r.leadAgent(), event.Noticed{Level: "warning", Text: text})
+	}
 }
 
 func (b *backends) tell(text string) {
@@ -118,17 +140,23 @@ func (b *backends) Kind(ctx context.Context) (string, error) {
 	return panes.Kind(ctx)
 }
 
-// Start implements [team.Backend].
+// Start implements [team.Backend]: where Kind has said.
 func (b *backends) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
-	panes, err := b.choose(ctx)
-	switch {
-	case err != nil:
-		return team.Started{}, err
-	case panes != nil:
-		return panes.Start(ctx, s)
+	if s.Member.BackendType == team.InProcess {
+		return b.within.Start(ctx, s)
 	}
-	return b.within.Start(ctx, s)
+	panes, err := b.choose(ctx)
+	if err == nil && panes == nil {
+		err = errNoPanes
+	}
+	if err != nil {
+		return team.Started{}, err
+	}
+	return panes.Start(ctx, s)
 }
+
+// errNoPanes says that the terminal is gone that was there a moment ago.
+var errNoPanes = errors.New("there are no panes any more: start the teammate again")
 
 // Stop implements [team.Backend]. A teammate may run in a pane that an earlier
 // process of this session has opened, wherever new ones run now.
@@ -146,9 +174,7 @@ func (b *backends) Stop(ctx context.Context, who mailbox.Address, cause error) e
 // forRecorded is the panes to deal with a teammate that has one; nil when it has
 // none.
 func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*team.Panes, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if panes := cmp.Or(b.panes, b.former); panes != nil {
+	if panes := b.known(); panes != nil {
 		return panes, nil
 	}
 	doc, err := b.r.stores.records.Get(ctx, who.Team, team.RecordPane, who.Agent)
@@ -166,8 +192,18 @@ func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*team.
 	if err != nil {
 		return nil, err
 	}
-	b.former = b.open(terminal)
+	former := b.open(terminal)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.former = cmp.Or(b.former, former)
 	return b.former, nil
+}
+
+// known is what looks after panes already; nil for nothing.
+func (b *backends) known() *team.Panes {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return cmp.Or(b.panes, b.former)
 }
 
 // adopt takes a teammate under watch that lives on in the pane of an earlier

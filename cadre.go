@@ -53,7 +53,7 @@ type Config struct {
 	MaxTurns           int            // rounds per prompt; 0: no limit
 
 	// TeammateMode is where teammates run: auto, in-process, tmux or iterm2. "":
-	// from settings; auto is in-process unless a person is in front.
+	// from settings, whose auto is in-process unless a person is in front.
 	TeammateMode string
 	Interactive  bool      // a person is in front
 	Teammate     *Teammate // the main session is a teammate of a team that another process leads

@@ -30,6 +30,7 @@ import (
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
 	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript, "touch": touchTeamScript, "order": orderScript,
+	"again": againScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.
@@ -420,6 +421,16 @@ func tried(c *scripted.Conversation, text string) bool {
 		}
 	}
 	return false
+}
+
+// result is what the newest call of a tool gave.
+func result(c *scripted.Conversation, tool string) (text string) {
+	for _, m := range c.Made {
+		if m.Tool == tool {
+			text = m.Result
+		}
+	}
+	return text
 }
 
 // planPath is where the agent was told that its plan belongs.
