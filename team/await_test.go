@@ -161,6 +161,28 @@ func TestAwaitAgents(t *testing.T) {
 	}, "w1", "w2", "w3")
 }
 
+// An agent is not done before its lead can know why.
+func TestAwaitAgentThatTellsWhy(t *testing.T) {
+	w := alphaTeam(t, "w1")
+	look := func() team.AwaitedAgent {
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		p, err := w.Await(over, leader, team.Awaited{Agents: []string{"w1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Agents[0]
+	}
+	var before team.AwaitedAgent
+	w.mails.beforePost = func() { before = look() }
+	if err := w.seat(t, "w1").NotifyIdle(t.Context(), team.IdleFailed, "API down"); err != nil {
+		t.Fatal(err)
+	}
+	if after := look(); before.State != team.AgentWorking || after.State != team.AgentIdle || after.Failure != "API down" {
+		t.Errorf("before its note %+v, after it %+v", before, after)
+	}
+}
+
 // An idle agent that is about to work is not done: mail or a task waits for it.
 func TestAwaitAgentThatIsAboutToWork(t *testing.T) {
 	within(t, func(t *testing.T, p *parley) {

@@ -39,10 +39,11 @@ func (s *Seat) NotifyIdle(ctx context.Context, reason IdleReason, failure string
 	if s.completed != "" {
 		note.CompletedStatus = "completed"
 	}
-	s.working = false // a second call has nothing to tell
+	s.working, s.telling = false, true // a second call has nothing to tell
 	s.mu.Unlock()
 	err := s.postControl(ctx, LeadName, at, note)
 	s.mu.Lock()
+	s.telling = false
 	if err != nil {
 		s.working = true
 	} else {

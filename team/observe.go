@@ -125,7 +125,7 @@ func (l lastTurn) of(name string) AwaitedAgent {
 func (s *Seat) lastTurn() (working bool, last lastTurn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.working, s.idle
+	return s.working || s.telling, s.idle
 }
 
 // mate is the seat of a teammate that this process knows, or nil.

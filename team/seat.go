@@ -37,6 +37,7 @@ type Seat struct {
 	idle      lastTurn
 	sent      map[mailbox.ID]bool
 	working   bool
+	telling   bool   // that the turn is over; until it is told the agent counts as working
 	lastDM    string // of this turn, to a peer
 	completed string // the task that was completed last in this turn
 }
