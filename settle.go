@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
 )
 
 // OpenWorkError says what was still open when the ceiling of waiting passed.
@@ -116,9 +117,12 @@ func (r *Runtime) waiting(ctx context.Context) (bool, error) {
 
 // openWork describes what is at work, for the person who waited in vain.
 func (r *Runtime) openWork(ctx context.Context) []string {
-	var open []string
+	open, err := r.matesAtWork(ctx)
+	if err != nil {
+		open = append(open, err.Error())
+	}
 	for _, m := range r.members.all() {
-		if m.session.State().Busy {
+		if m.caller.Depth > 0 && m.session.State().Busy {
 			open = append(open, fmt.Sprintf("%s is at work", m.caller.AgentName))
 		}
 	}
@@ -135,4 +139,21 @@ func (r *Runtime) openWork(ctx context.Context) []string {
 		}
 	}
 	return open
+}
+
+// matesAtWork names the teammates that are at work, wherever they run.
+func (r *Runtime) matesAtWork(ctx context.Context) ([]string, error) {
+	if _, ok := r.teams.Seat(r.leadCaller()); !ok {
+		return nil, nil
+	}
+	now, cancel := context.WithCancel(ctx)
+	cancel() // a look, and no wait
+	p, err := r.teams.Await(now, r.leadCaller(), team.Awaited{})
+	var working []string
+	for _, a := range p.Agents {
+		if a.State == team.AgentWorking {
+			working = append(working, a.Name+" is at work")
+		}
+	}
+	return working, err
 }
