@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -31,6 +33,7 @@ func (r *Runtime) follow(ctx context.Context, events func(yield func(event.Event
 			watch()
 		case event.Answered:
 			r.withdraw(ctx, body.ID)
+			r.clearRelayed(ctx, body.ID)
 		case event.ToolEnded:
 			if slices.Contains(workTools, body.Tool) {
 				r.progress(ev.Agent)
@@ -54,18 +57,26 @@ func (r *Runtime) progress(agent event.Agent) {
 }
 
 // watchDesk hands answers that were left on the desk to the sessions that wait
-// for them.
+// for them, and ends relayed ones at their deadline.
 func (r *Runtime) watchDesk(ctx context.Context) {
 	left, unwatch := r.stores.desk.Watch()
 	defer unwatch()
+	over := time.NewTimer(time.Hour)
+	defer over.Stop()
 	for {
 		for _, a := range r.tree.Pending() {
 			if err := r.takeAnswer(ctx, a); err != nil && ctx.Err() == nil {
 				r.warn(err)
 			}
 		}
+		over.Stop()
+		if next := r.expireRelayed(ctx); !next.IsZero() {
+			over.Reset(time.Until(next))
+		}
 		select {
 		case <-left:
+		case <-r.relays.changed:
+		case <-over.C:
 		case <-ctx.Done():
 			return
 		}
@@ -90,7 +101,9 @@ func (r *Runtime) clearDesk(ctx context.Context) {
 	open, err := r.stores.desk.Open(ctx)
 	waiting := r.tree.Pending()
 	for _, a := range open {
-		isOurs := a.SessionID == r.info.SessionID
+		// Others than those of sessions were relayed, and are when their message is
+		// read again.
+		isOurs := a.SessionID == r.info.SessionID && strings.HasPrefix(a.ID, session.AskPrefix)
 		if isOurs && !slices.ContainsFunc(waiting, func(w ask.Ask) bool { return w.ID == a.ID }) {
 			err = errors.Join(err, r.stores.desk.Clear(ctx, a.ID))
 		}
@@ -127,7 +140,7 @@ func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, ans
 		r.tree.Stream.Publish(agent, event.ToolDenied{Call: a.ToolUseID, Tool: a.Tool, Input: a.Input, Reason: d.Reason, Remedy: d.Remedy})
 		return answer(ctx, ask.Answer{By: "rule", Message: strings.TrimSpace(d.Reason + " " + nobodyAtTheLead)})
 	}
-	r.tree.Relay(agent, a, func(ctx context.Context, given ask.Answer) error {
+	r.tree.Relay(agent, r.layRelayed(ctx, from, a), func(ctx context.Context, given ask.Answer) error {
 		if err := answer(ctx, given); err != nil {
 			return err
 		}
@@ -136,9 +149,6 @@ func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, ans
 	})
 	return nil
 }
-
-const nobodyAtTheLead = "Nobody can be asked in the run of this team's lead, so the answer is no. " +
-	"Find a way that needs no permission, or say in your answer what you would need."
 
 // ruleOn is what the rules of this session say of a teammate's call. What they
 // neither allow nor deny is for a person, and so is what they cannot judge: the
@@ -165,8 +175,16 @@ func (r *Runtime) ruleOn(ctx context.Context, from team.Member, a ask.Ask) permi
 	})
 }
 
-// settledAsk takes a relayed question away that was answered where it was asked.
-func (r *Runtime) settledAsk(id string) { r.tree.Settle(id, ask.Answer{By: "elsewhere"}) }
+// settledAsk takes a relayed question away that was answered where it was asked, or
+// before this process came.
+func (r *Runtime) settledAsk(ctx context.Context, id string) {
+	if r.tree.Settle(id, ask.Answer{By: "elsewhere"}) {
+		return
+	}
+	if err := r.stores.desk.Clear(ctx, id); err != nil {
+		r.warn(fmt.Errorf("take question %s from the desk: %w", id, err))
+	}
+}
 
 // answeredAsk hands the lead's answer to the session of this process that asked.
 func (r *Runtime) answeredAsk(ctx context.Context, _ mailbox.Address, askID string, answer ask.Answer) error {

@@ -91,6 +91,7 @@ type Runtime struct {
 	lead      *session.Session
 	members   members
 	planner   *planner
+	relays    relayed
 	agentTool tool.Tool // the same for all sessions: its description is long
 	backends  *backends // nil in a teammate's process
 	tally     *event.Tally
@@ -126,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, root: cfg.Root, tree: session.NewTree(), ledger: builtin.NewLedger(), closing: once()}
+	r := &Runtime{cfg: cfg, root: cfg.Root, tree: session.NewTree(), ledger: builtin.NewLedger(), closing: once(), relays: newRelayed()}
 	r.members.live = make(map[string]*member)
 	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
 	if err := r.loadSettings(); err != nil {

@@ -51,10 +51,13 @@ func (o *owner) ask(life context.Context, req permitRequest, d permission.Decisi
 	o.show(life, &pendingAsk{a, call, req.reply})
 }
 
+// AskPrefix begins the ids of the questions of sessions.
+const AskPrefix = "ask-"
+
 // question words what a person is asked about a call.
 func (o *owner) question(req permitRequest) ask.Ask {
 	a := ask.Ask{
-		ID: "ask-" + ids.Hex(8), Kind: ask.Permission, SessionID: o.ref.Session,
+		ID: AskPrefix + ids.Hex(8), Kind: ask.Permission, SessionID: o.ref.Session,
 		AgentID: o.ref.Agent, AgentName: o.agent.Name, Team: o.cfg.Caller.Team,
 		Tool: req.spec.Name, ToolUseID: req.call.ID, Input: req.call.Input,
 		Question: fmt.Sprintf("May %s run?", req.spec.Name), Asked: time.Now(),

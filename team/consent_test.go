@@ -97,7 +97,7 @@ func (p *parley) process() *team.Teams {
 		Store: p.rosters, Mail: p.mails, Tasks: p.lists, Backend: p.backend, Publish: p.events.publish,
 		Seals: p.kept.Seals(), Records: p.kept.Records(), Presence: p.places, Policy: p.policy,
 		Mode: func() string { return p.mode }, Relay: p.relay,
-		Settled: func(id string) {
+		Settled: func(_ context.Context, id string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.settled = append(p.settled, id)

@@ -24,7 +24,7 @@ const (
 type consentOptions struct {
 	mode     func() string
 	relay    Relay
-	settled  func(askID string)
+	settled  func(ctx context.Context, askID string)
 	answered func(ctx context.Context, who mailbox.Address, askID string, answer ask.Answer) error
 }
 
@@ -34,7 +34,7 @@ func (o Options) consent() consentOptions {
 		h.mode = func() string { return modeDefault }
 	}
 	if h.settled == nil {
-		h.settled = func(string) {}
+		h.settled = func(context.Context, string) {}
 	}
 	return h
 }

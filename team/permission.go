@@ -122,8 +122,11 @@ func (t *Teams) permissionRequested(ctx context.Context, seat *Seat, m mailbox.M
 		return false, err
 	}
 	a := seat.asked(m, c)
-	if done, err := t.answeredBefore(ctx, seat, member.Name, m, c.RequestID, a.Digest); done || err != nil {
+	if done, err := t.answeredBefore(ctx, seat, member.Name, m, c.RequestID, a.Digest); err != nil {
 		return false, err
+	} else if done {
+		t.consent.settled(ctx, a.ID)
+		return false, nil
 	}
 	// A program that cannot seal its requests suggests nothing that lasts: whoever
 	// can write to the inbox can be it.

@@ -2,6 +2,8 @@ package team
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,15 +73,18 @@ func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from Member, m mailbo
 		PlanFilePath string `json:"planFilePath"`
 	}{c.PlanContent, c.PlanFilePath})
 	a := ask.Ask{
-		ID: c.RequestID, Kind: ask.Plan, SessionID: seat.session, AgentName: from.Name, Team: seat.Team,
+		ID: planAskID(c.RequestID), Kind: ask.Plan, SessionID: seat.session, AgentName: from.Name, Team: seat.Team,
 		Tool: exitPlanMode, Input: input, Digest: ask.DigestOf(exitPlanMode, input),
 		Question: "Is the plan of " + from.Name + " good?", Reason: c.PlanFilePath, Asked: sentAt(m),
 	}
-	if done, err := t.answeredBefore(ctx, seat, from.Name, m, c.RequestID, sealedProtocol); done || err != nil {
+	if done, err := t.answeredBefore(ctx, seat, from.Name, m, c.RequestID, sealedProtocol); err != nil {
 		return false, err
+	} else if done {
+		t.consent.settled(ctx, a.ID)
+		return false, nil
 	}
 	for id, r := range seat.relaysOf(from.Name) { // a new plan takes the place of an older one
-		if r.kind == ask.Plan && id != c.RequestID {
+		if r.kind == ask.Plan && id != a.ID {
 			t.withdraw(ctx, seat, id, r)
 		}
 	}
@@ -99,6 +104,12 @@ func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from Member, m mailbo
 	return false, err
 }
 
+// planAskID is the id of the question about a plan: one that people can type.
+func planAskID(requestID string) string {
+	sum := sha256.Sum256([]byte(requestID))
+	return "plan-" + hex.EncodeToString(sum[:8])
+}
+
 // personDecided posts a person's answer to a plan, and tells the lead's model.
 func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, answer ask.Answer) error {
 	mode := ""
@@ -111,7 +122,11 @@ func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, an
 		return err
 	}
 	what := "A person approved the plan of " + to + ", which goes on to carry it out."
-	if !answer.Allow {
+	switch {
+	case answer.Allow:
+	case answer.By == "deadline", answer.By == "rule":
+		what = "The plan of " + to + " was not approved: " + answer.Message
+	default:
 		what = "A person rejected the plan of " + to + ", which will revise it: " + feedbackOr(answer.Message)
 	}
 	t.note(seat.session, Mail{

@@ -45,6 +45,12 @@ func (t *Teams) Present(ctx context.Context, who mailbox.Address) (present, know
 	return present, present || ours, err
 }
 
+// Signs reports whether an agent's program is ours, which seals what it posts and
+// shows its questions on the desk.
+func (t *Teams) Signs(ctx context.Context, who mailbox.Address) (bool, error) {
+	return t.isOurs(ctx, who)
+}
+
 // isOurs reports whether an agent is run by our own runtime: it takes a place,
 // and what it posts carries a seal.
 func (t *Teams) isOurs(ctx context.Context, who mailbox.Address) (bool, error) {

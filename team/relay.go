@@ -158,7 +158,7 @@ func (t *Teams) markRelayed(ctx context.Context, seat *Seat, r *relayed) {
 // withdraw ends a relayed question that needs no answer any more.
 func (t *Teams) withdraw(ctx context.Context, seat *Seat, id string, r *relayed) {
 	if seat.moveRelay(r, relayOpen, relayClosed) {
-		t.consent.settled(id)
+		t.consent.settled(ctx, id)
 		t.markRelayed(ctx, seat, r)
 	}
 }

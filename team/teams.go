@@ -30,9 +30,10 @@ type Options struct {
 	// Relay puts a teammate's question before whoever may answer it, and returns;
 	// answer is called later, or at once. See [Relay]. nil: nobody can be asked.
 	Relay Relay
-	// Settled says that a relayed question needs no answer any more. It may be
-	// called from any goroutine, must not block, and may come before Relay returns.
-	Settled func(askID string)
+	// Settled says that a relayed question needs no answer any more, also one that
+	// an earlier process has relayed. It may be called from any goroutine, may take
+	// as long as a store does, and may come before Relay returns.
+	Settled func(ctx context.Context, askID string)
 	// Answered delivers the lead's answer to a question of a teammate of this
 	// process ([Seat.RequestPermission]) to the session that asked. ErrUnknown and
 	// ErrAnswered of package ask settle it too; after any other error the answer

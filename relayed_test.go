@@ -1,0 +1,95 @@
+//go:build unix
+
+package cadre_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
+)
+
+// openPlan is a world whose teammate waits for a person to approve its plan, and the
+// question about it.
+func openPlan(t *testing.T, settings string) (*world, ask.Ask) {
+	t.Helper()
+	w := open(t, planScript, func(c *cadre.Config) { c.Settings = settings })
+	if err := w.Session().Prompt(t.Context(), "Begin."); err != nil {
+		t.Fatal(err)
+	}
+	for ev := range w.Session().Events(t.Context(), 0) {
+		if body, ok := ev.Body.(event.Asked); ok {
+			return w, body.Ask
+		}
+	}
+	t.Fatal("nobody was asked")
+	return nil, ask.Ask{}
+}
+
+// decided is the answer to a question, when it has one.
+func (w *world) decided(t *testing.T, id string) ask.Answer {
+	t.Helper()
+	for ev := range w.Session().Events(t.Context(), 0) {
+		if body, ok := ev.Body.(event.Answered); ok && body.ID == id {
+			return body.Answer
+		}
+	}
+	t.Fatal("it was not answered")
+	return ask.Answer{}
+}
+
+// A plan that a person decides about lies where other processes see it, and is
+// answered from there.
+func TestAPlanIsApprovedFromOutside(t *testing.T) {
+	w, asked := openPlan(t, `{"planApproval": "person", "askDeadlineMs": 600000}`)
+	state := cadre.OpenState(w.home)
+	defer state.Close()
+	open, err := state.Desk().Open(t.Context())
+	if err != nil || len(open) != 1 || open[0].ID != asked.ID || open[0].Kind != ask.Plan || open[0].Deadline.IsZero() {
+		t.Fatalf("on the desk: %+v, %v", open, err)
+	}
+	if err := state.Desk().Leave(t.Context(), asked.ID, ask.Answer{Allow: true, By: "person"}); err != nil {
+		t.Fatal(err)
+	}
+	if answer := w.decided(t, asked.ID); !answer.Allow {
+		t.Errorf("answered %+v", answer)
+	}
+	eventually(t, "the plan is carried out", func() bool {
+		_, err := os.Stat(filepath.Join(w.dir, "done.txt"))
+		return err == nil
+	})
+	eventually(t, "the desk is clear", func() bool {
+		open, err := state.Desk().Open(context.WithoutCancel(t.Context()))
+		return err == nil && len(open) == 0
+	})
+}
+
+func TestAPlanEndsAtItsDeadline(t *testing.T) {
+	w, asked := openPlan(t, `{"planApproval": "person", "askDeadlineMs": 1}`)
+	if answer := w.decided(t, asked.ID); answer.Allow || answer.By != "deadline" || !strings.Contains(answer.Message, "Nobody answered within the time") {
+		t.Errorf("answered %+v", answer)
+	}
+}
+
+// A killed lead's question is asked again, and an answer that was left meanwhile
+// counts.
+func TestAPlanIsApprovedWhileTheLeadIsAway(t *testing.T) {
+	const settings = `{"planApproval": "person", "askDeadlineMs": 600000}`
+	w, asked := openPlan(t, settings)
+	id := w.Info().SessionID
+	w.Kill()
+	state := cadre.OpenState(w.home)
+	defer state.Close()
+	if err := state.Desk().Leave(t.Context(), asked.ID, ask.Answer{Allow: true, By: "person"}); err != nil {
+		t.Fatal(err)
+	}
+	w.reopen(t, planScript, func(c *cadre.Config) { c.Settings, c.Resume = settings, id })
+	if answer := w.decided(t, asked.ID); !answer.Allow {
+		t.Errorf("answered %+v", answer)
+	}
+}
