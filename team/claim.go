@@ -80,7 +80,7 @@ func claimed(t task.Task) Mail {
 		text += "\n\nCheck: " + check + "\nIt is run when you set the task completed, which the task becomes only when it passes."
 	}
 	return Mail{
-		Kind: KindTask, From: taskListName, Text: Wrap(mailbox.Message{From: taskListName, Text: text}),
+		Kind: KindTask, From: taskListName, Text: Wrap(mailbox.Message{From: taskListName, Text: shortened(text)}),
 		Preview: oneLine("task #" + t.ID + ": " + t.Subject), IDs: []mailbox.ID{mailbox.ID("task-" + t.ID)},
 	}
 }

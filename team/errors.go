@@ -17,6 +17,8 @@ var (
 	ErrNotMain = errors.New("only a main session may lead a team")
 	// ErrProtocol: the text of a message is JSON that the team protocol uses.
 	ErrProtocol = errors.New("the text is a message of the team protocol")
+	// ErrTooLong: the text of a message is more than a model is shown of one.
+	ErrTooLong = errors.New("the message has more than 128 KiB: write it to a file and send the path")
 	// ErrNoRequest: there is no such request to respond to.
 	ErrNoRequest = errors.New("no such request")
 	// ErrLeft: the agent has left its team.

@@ -27,8 +27,10 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 	if !w.believed {
 		m.From = unverified(m.From)
 	}
+	shown := m
+	shown.Text = shortened(m.Text)
 	a := arrival{control: w.control, show: true, from: m.From, mail: Mail{
-		Kind: KindPeer, From: m.From, Color: m.Color, Text: Wrap(m), Preview: preview(m, w.control), IDs: []mailbox.ID{m.ID},
+		Kind: KindPeer, From: m.From, Color: m.Color, Text: Wrap(shown), Preview: preview(m, w.control), IDs: []mailbox.ID{m.ID},
 	}}
 	if w.believed && (m.From == LeadName || m.From == UserName) {
 		a.mail.Kind = KindLead

@@ -15,10 +15,10 @@ const UserName = "user"
 // Say posts what a person writes to a member of a team; to may be a name or
 // name@team. It needs no place in the team, and works from any process. To its
 // recipient it is as urgent as the lead's mail. Errors: [ErrNotFound] for the
-// team, [*UnknownMemberError], [ErrProtocol].
+// team, [*UnknownMemberError], [ErrProtocol], [ErrTooLong].
 func (t *Teams) Say(ctx context.Context, team, to, text string) (Delivery, error) {
-	if _, protocol := Parse(text); protocol {
-		return Delivery{}, ErrProtocol
+	if err := mayPost(text); err != nil {
+		return Delivery{}, err
 	}
 	config, err := t.store.Load(ctx, team)
 	if err != nil {

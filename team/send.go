@@ -33,7 +33,7 @@ func WithReceipt() SendOption { return func(o *sendOptions) { o.receipt = true }
 // name or name@team. It returns nil only when the message stands in the inbox of
 // a recipient who can read it. It costs an append beside the inbox, for the seal,
 // and one to it. Errors: [*UnknownMemberError], [*LoopError], [ErrProtocol],
-// [ErrLeft].
+// [ErrTooLong], [ErrLeft].
 func (s *Seat) Send(ctx context.Context, to, text, summary string, options ...SendOption) (Delivery, error) {
 	var o sendOptions
 	for _, option := range options {
@@ -123,6 +123,14 @@ func (s *Seat) Broadcast(ctx context.Context, text, summary string) (Reach, erro
 func (s *Seat) mayWrite(text string) error {
 	if s.hasLeft() {
 		return ErrLeft
+	}
+	return mayPost(text)
+}
+
+// mayPost reports why nobody may send a text.
+func mayPost(text string) error {
+	if len(text) > maxShown {
+		return ErrTooLong
 	}
 	if _, protocol := Parse(text); protocol {
 		return ErrProtocol

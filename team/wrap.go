@@ -1,6 +1,7 @@
 package team
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/lazy"
@@ -29,18 +30,34 @@ func Wrap(m mailbox.Message) string {
 	return b.String()
 }
 
+// maxShown is the most bytes of one message that a model is shown. Our own agents
+// cannot send more; what another program wrote must not fill the whole context of
+// whoever reads it.
+const maxShown = 128 << 10
+
+// shortened cuts from the middle of a text what is too much.
+func shortened(text string) string {
+	const head, tail = maxShown * 3 / 4, maxShown / 4
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:head], "") +
+		fmt.Sprintf("\n[… %d bytes are left out here: ask for what you need of them in a file …]\n", len(text)-head-tail) +
+		strings.ToValidUTF8(text[len(text)-tail:], "")
+}
+
 // unverified marks the name of a sender whom nothing vouches for. An agent's own
 // name cannot be the same, since it would be marked as well.
 func unverified(name string) string { return name + " (unverified)" }
 
 // wrapSystem is a note of the runtime in the same form.
 func wrapSystem(c Control) string {
-	return Wrap(mailbox.Message{From: systemName, Text: encode(c)})
+	return Wrap(mailbox.Message{From: systemName, Text: shortened(encode(c))})
 }
 
 // runtimeTag matches the start of a tag with which the runtime marks its own
 // words, opening or closing, however it is spaced.
-var runtimeTag = lazy.Regexp(`(?i)<(\s*/?\s*(?:teammate-message|system-reminder|task-notification))`)
+var runtimeTag = lazy.Regexp(`(?i)<([\s\pZ\p{Cf}]*/?[\s\pZ\p{Cf}]*(?:teammate-message|system-reminder|task-notification))`)
 
 func escapeText(text string) string {
 	if !strings.Contains(text, "<") {
