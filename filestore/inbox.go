@@ -152,9 +152,7 @@ func tailOf(size int, doc jsonx.Object) (tail []byte, cut int, err error) {
 	}
 	var out bytes.Buffer
 	out.WriteString(before + "\n" + entryIndent)
-	if err := json.Indent(&out, flat, entryIndent, entryIndent); err != nil {
-		return nil, 0, err
-	}
+	jsonx.Indent(&out, flat, entryIndent, entryIndent)
 	out.Write(closing)
 	tail = out.Bytes()
 	if size >= patchFrom {
@@ -185,9 +183,7 @@ func (b *inbox) marked(content []byte, ids []mailbox.ID) ([]byte, []entry, error
 			return nil, nil, err
 		}
 		out.Write(content[copied:u.start])
-		if err := json.Indent(&out, flat, entryIndent, entryIndent); err != nil {
-			return nil, nil, err
-		}
+		jsonx.Indent(&out, flat, entryIndent, entryIndent)
 		copied = u.end
 	}
 	if copied == 0 {

@@ -40,9 +40,7 @@ func canonicalInbox(data []byte) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	buf.Grow(len(data) + len(data)/8)
-	if err := json.Indent(&buf, data, "", entryIndent); err != nil {
-		return nil, err
-	}
+	jsonx.Indent(&buf, data, "", entryIndent)
 	if spelledAs(buf.Bytes(), data) {
 		return data, nil
 	}

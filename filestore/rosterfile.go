@@ -55,13 +55,10 @@ func readRoster(data []byte) (*roster, error) {
 	}
 	for _, raw := range members {
 		var doc jsonx.Object
-		err := json.Unmarshal(raw, &doc)
-		if err == nil {
-			err = r.add(doc, raw)
-		}
-		if err != nil {
+		if err := json.Unmarshal(raw, &doc); err != nil {
 			return nil, err
 		}
+		r.add(doc, raw)
 	}
 	r.head.Set(membersKey, noMembers)
 	r.config.Members = slices.Clip(r.config.Members) // it is shared, so nobody may append in place
@@ -69,15 +66,12 @@ func readRoster(data []byte) (*roster, error) {
 }
 
 // add adds a member that is spelled somehow.
-func (r *roster) add(doc jsonx.Object, raw []byte) error {
+func (r *roster) add(doc jsonx.Object, raw []byte) {
 	var text bytes.Buffer
-	if err := json.Indent(&text, raw, memberIndent, "  "); err != nil {
-		return err
-	}
+	jsonx.Indent(&text, raw, memberIndent, "  ")
 	m := decodeMember(&doc)
 	r.members = append(r.members, rosterMember{m.AgentID, text.Bytes()})
 	r.config.Members = append(r.config.Members, m)
-	return nil
 }
 
 // with is the next version of the roster, with the content c. A member is the old
@@ -116,10 +110,10 @@ func (r *roster) addChanged(old *roster, was int, m team.Member) error {
 	}
 	doc = encodeMember(doc, m)
 	raw, err := doc.MarshalJSON()
-	if err != nil {
-		return err
+	if err == nil {
+		r.add(doc, raw)
 	}
-	return r.add(doc, raw)
+	return err
 }
 
 // at is the roster as the version key of a file.

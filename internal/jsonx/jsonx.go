@@ -29,9 +29,7 @@ func MarshalIndent(v any) ([]byte, error) {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	if err := json.Indent(&buf, flat, "", "  "); err != nil {
-		return nil, err
-	}
+	Indent(&buf, flat, "", "  ")
 	return buf.Bytes(), nil
 }
 
