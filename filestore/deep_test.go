@@ -32,7 +32,7 @@ func TestDeepFieldsDoNotGrow(t *testing.T) {
 		},
 		"task": {
 			func(r layout.Root) string { return r.Task("t", "1") },
-			`{"id":"1","subject":"s","status":"pending","blocks":[],"blockedBy":[],` + deep + `}`,
+			`{"id":"1","subject":"s","description":"","status":"pending","blocks":[],"blockedBy":[],` + deep + `}`,
 			func(t *testing.T, s *filestore.Store) error {
 				_, err := s.Tasks().Update(t.Context(), "t", "1", task.Change{Subject: ptr("other")})
 				return err
