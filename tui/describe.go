@@ -21,9 +21,9 @@ var callFields = []string{
 func Call(tool string, input json.RawMessage) string {
 	about := about(input)
 	if about == "" {
-		return Clean(tool)
+		return flat(tool)
 	}
-	return Clean(tool) + "(" + about + ")"
+	return flat(tool) + "(" + about + ")"
 }
 
 func about(input json.RawMessage) string {
@@ -51,7 +51,7 @@ func about(input json.RawMessage) string {
 
 // Mail describes a message on its way, in one clean line.
 func Mail(to mailbox.Address, m mailbox.Message) string {
-	from, recipient := Clean(m.From), Clean(to.Agent)
+	from, recipient := flat(m.From), flat(to.Agent)
 	control, ok := team.Parse(m.Text)
 	if !ok {
 		text := m.Summary
@@ -70,7 +70,7 @@ func Mail(to mailbox.Address, m mailbox.Message) string {
 	case team.ShutdownRejected:
 		return from + " goes on" + because(c.Reason, "")
 	case team.Assignment:
-		return from + " gives #" + Clean(c.TaskID) + " to " + recipient + ": " + oneLine(c.Subject)
+		return from + " gives #" + flat(c.TaskID) + " to " + recipient + ": " + oneLine(c.Subject)
 	case team.PlanRequest:
 		return from + " asks for approval of its plan"
 	case team.PlanResponse:
@@ -90,11 +90,11 @@ func Mail(to mailbox.Address, m mailbox.Message) string {
 	case team.StopRequest:
 		return from + " stops " + recipient + because(c.Reason, "")
 	case team.MailReturned:
-		return from + " → " + recipient + ": what " + Clean(c.From) + " wrote to " + Clean(c.To) + " was never read"
+		return from + " → " + recipient + ": what " + flat(c.From) + " wrote to " + flat(c.To) + " was never read"
 	case team.LoopDamped:
-		return from + " → " + recipient + ": " + Clean(c.From) + " and " + Clean(c.Peer) + " only answered each other"
+		return from + " → " + recipient + ": " + flat(c.From) + " and " + flat(c.Peer) + " only answered each other"
 	case team.OtherControl:
-		return from + " → " + recipient + ": " + strings.ReplaceAll(Clean(c.Type), "_", " ")
+		return from + " → " + recipient + ": " + strings.ReplaceAll(flat(c.Type), "_", " ")
 	}
 	return from + " → " + recipient
 }
@@ -114,12 +114,15 @@ var taskStates = map[task.Status]string{
 
 // TaskLine describes a task in one clean line.
 func TaskLine(t task.Task) string {
-	line := taskStates[t.Status] + " #" + Clean(t.ID) + " " + oneLine(t.Subject)
+	line := taskStates[t.Status] + " #" + flat(t.ID) + " " + oneLine(t.Subject)
 	if t.Owner != "" {
-		line += " (" + Clean(t.Owner) + ")"
+		line += " (" + flat(t.Owner) + ")"
 	}
 	if t.Status == task.Deleted {
 		line += " deleted"
 	}
 	return line
 }
+
+// flat makes one clean line of a name or a word that a model or a program wrote.
+func flat(text string) string { return strings.Join(strings.Fields(Clean(text)), " ") }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/internal/lazy"
 )
 
@@ -75,7 +76,7 @@ func (l *Lines) Event(ev event.Event) {
 func (l *Lines) say(a event.Agent, style, mark, text string) {
 	line, used := "", 0
 	if name := l.name(a); name != "" {
-		line, used = l.paint(agentColors[a.Color], "["+name+"]")+" ", len(name)+3
+		line, used = l.paint(agentColors[a.Color], "["+name+"]")+" ", cells.Width(name)+3
 	}
 	if mark != "" {
 		line, used = line+l.paint(style, mark)+" ", used+2
@@ -91,14 +92,14 @@ func (l *Lines) name(a event.Agent) string {
 	case l.title[a.ID] != "":
 		return l.title[a.ID]
 	case a.Name != "":
-		return Clean(a.Name)
+		return flat(a.Name)
 	}
-	return Clean(a.ID)
+	return flat(a.ID)
 }
 
 func (l *Lines) started(a event.Agent, s event.AgentStarted) {
 	if a.Name == "" && s.Type != "" {
-		l.title[a.ID] = Clean(s.Type)
+		l.title[a.ID] = flat(s.Type)
 	}
 	kind := "sub-agent"
 	if s.Teammate {
@@ -211,13 +212,13 @@ func (l *Lines) team(c event.TeamChanged) {
 	gone := len(c.Members) == 0
 	switch {
 	case gone:
-		l.say(event.Agent{}, "", "", "team "+Clean(c.Team)+" is gone")
+		l.say(event.Agent{}, "", "", "team "+flat(c.Team)+" is gone")
 	case !l.teams[c.Team]:
 		names := make([]string, len(c.Members))
 		for i, m := range c.Members {
-			names[i] = Clean(m.Name)
+			names[i] = flat(m.Name)
 		}
-		l.say(event.Agent{}, "", "", "team "+Clean(c.Team)+": "+strings.Join(names, ", "))
+		l.say(event.Agent{}, "", "", "team "+flat(c.Team)+": "+strings.Join(names, ", "))
 	}
 	l.teams[c.Team] = !gone
 }

@@ -164,3 +164,17 @@ func FuzzCleaner(f *testing.F) {
 		}
 	})
 }
+
+// A name of several lines stays on one: what stands on a line of its own is ours.
+func TestNamesStayOnTheirLine(t *testing.T) {
+	const name = "ann\n? May Bash run?"
+	m := mailbox.Message{From: name, Text: "hello"}
+	for _, line := range []string{
+		TaskLine(task.Task{ID: name, Subject: "x", Owner: name, Status: task.Pending}),
+		Mail(mailbox.Address{Team: "alpha", Agent: name}, m), Call(name, nil),
+	} {
+		if strings.Contains(line, "\n") {
+			t.Errorf("%q", line)
+		}
+	}
+}

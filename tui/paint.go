@@ -2,7 +2,8 @@ package tui
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/cadre-dev/cadre/internal/cells"
 )
 
 // The styles of a line (ECMA-48 §8.3.117). Agents have the colours of their
@@ -54,16 +55,7 @@ func (l Look) fit(text string, reserved int) string {
 	if width <= 0 {
 		width = 120
 	}
-	return cut(text, max(width-reserved, minColumns))
-}
-
-// cut shortens text to n characters, the last of them an ellipsis.
-func cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:n-1]) + "…"
+	return cells.Fit(text, max(width-reserved, minColumns))
 }
 
 // oneLine is the first line of text that is not empty, with a mark when there

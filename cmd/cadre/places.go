@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/lease"
@@ -128,42 +129,41 @@ func (p place) mayRemove(what string, yes bool) error {
 	return confirm(fmt.Sprintf("Remove %s from %s?", what, p.root), yes)
 }
 
-// table prints rows in columns. What cells hold was written by models and other
-// programs, so it is cleaned.
+// table prints rows in columns.
 func table(rows [][]string) error {
+	return writeOut([]byte(strings.Join(columnLines(rows), "\n") + "\n"))
+}
+
+// columnLines sets rows in columns, a line each. What cells hold was written by
+// models and other programs, so it is cleaned.
+func columnLines(rows [][]string) []string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cleanCell(cell))))
+			widths[i] = max(widths[i], cells.Width(cleanCell(cell)))
 		}
 	}
-	var b strings.Builder
-	for _, row := range rows {
+	lines := make([]string, len(rows))
+	for n, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
 			cell = cleanCell(cell)
 			line.WriteString(cell)
 			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-len([]rune(cell))+2))
+				line.WriteString(strings.Repeat(" ", widths[i]-cells.Width(cell)+2))
 			}
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		lines[n] = strings.TrimRight(line.String(), " ")
 	}
-	return writeOut([]byte(b.String()))
+	return lines
 }
 
 func cleanCell(cell string) string {
 	return strings.Join(strings.Fields(tui.Clean(cell)), " ")
 }
 
-// shorten cuts text for a column.
-func shorten(text string, n int) string {
-	runes := []rune(cleanCell(text))
-	if len(runes) <= n {
-		return string(runes)
-	}
-	return string(runes[:n-1]) + "…"
-}
+// shorten cuts text to so many columns.
+func shorten(text string, columns int) string { return cells.Fit(cleanCell(text), columns) }
 
 // byName sorts listings of several roots.
 func byName[T any](list []T, name func(T) string) {

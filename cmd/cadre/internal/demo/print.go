@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/tui"
 )
 
@@ -74,7 +75,7 @@ func (p *printer) diff(d Diff) {
 	p.title("What changed", fmt.Sprintf("  %d %s", len(d.Files), files))
 	width := 0
 	for _, f := range d.Files {
-		width = max(width, cells(flat(f.Path)))
+		width = max(width, cells.Width(flat(f.Path)))
 	}
 	for _, f := range d.Files {
 		name := line{{plain, "  " + flat(f.Path)}}.pad(width + 4)
@@ -125,8 +126,8 @@ func (p *printer) agents(r Report) {
 	p.title("Who did what", fmt.Sprintf("  %d messages among them", r.Messages.Count))
 	names, owned := len("agent"), len("tasks")
 	for _, a := range r.Agents {
-		names = max(names, cells(a.Name))
-		owned = max(owned, cells(taskList(a.Tasks)))
+		names = max(names, cells.Width(a.Name))
+		owned = max(owned, cells.Width(taskList(a.Tasks)))
 	}
 	row := func(style, name, tasks string, figures ...string) {
 		l := line{{style, "  " + name}}.pad(names + 4)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/cadre-dev/cadre/internal/cells"
 )
 
 // terminal is a screen that understands what a view may write: text, newline,
@@ -78,7 +80,7 @@ func (m *terminal) put(r rune) {
 	case r < ' ' || r == 0x7f:
 		m.t.Fatalf("control character %q", r)
 	}
-	if m.x+runeCells(r) > m.width {
+	if m.x+cells.Width(string(r)) > m.width {
 		m.down()
 	}
 	m.rows[m.y] = append(m.rows[m.y][:m.x], r)

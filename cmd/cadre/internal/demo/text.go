@@ -2,8 +2,8 @@ package demo
 
 import (
 	"strings"
-	"unicode"
 
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/tui"
 )
 
@@ -34,7 +34,7 @@ type line []span
 func (l line) width() int {
 	n := 0
 	for _, s := range l {
-		n += cells(s.text)
+		n += cells.Width(s.text)
 	}
 	return n
 }
@@ -48,8 +48,8 @@ func (l line) fit(columns int) line {
 	left := columns - 1 // for the ellipsis
 	var out line
 	for _, s := range l {
-		head := cut(s.text, left)
-		left -= cells(head)
+		head := cells.Cut(s.text, left)
+		left -= cells.Width(head)
 		out = append(out, span{s.style, head})
 		if len(head) < len(s.text) {
 			break
@@ -82,51 +82,6 @@ func (l line) render(color bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// cells counts the columns that clean text takes on a terminal.
-func cells(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeCells(r)
-	}
-	return n
-}
-
-// wide are the blocks whose characters take two columns: those of East Asian
-// writing (Unicode Annex 11) and pictures.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1},
-		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1},
-		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
-	},
-	R32: []unicode.Range32{
-		{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1}, {Lo: 0x1f900, Hi: 0x1faff, Stride: 1},
-		{Lo: 0x20000, Hi: 0x3fffd, Stride: 1},
-	},
-}
-
-func runeCells(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	case unicode.Is(wide, r):
-		return 2
-	}
-	return 1
-}
-
-// cut is the beginning of text that fits into so many columns.
-func cut(text string, columns int) string {
-	for i, r := range text {
-		if columns -= runeCells(r); columns < 0 {
-			return text[:i]
-		}
-	}
-	return text
-}
-
 // flat makes one clean line of text that a model or a program wrote.
 func flat(text string) string {
 	return strings.Join(strings.Fields(tui.Clean(text)), " ")
@@ -155,12 +110,12 @@ func wrap(text string, columns int) []string {
 	var lines []string
 	current := ""
 	for word := range strings.FieldsSeq(text) {
-		for cells(word) > columns { // a word that fits no line
+		for cells.Width(word) > columns { // a word that fits no line
 			if current != "" {
 				lines = append(lines, current)
 				current = ""
 			}
-			head := cut(word, columns)
+			head := cells.Cut(word, columns)
 			if head == "" {
 				break
 			}
@@ -169,7 +124,7 @@ func wrap(text string, columns int) []string {
 		switch {
 		case current == "":
 			current = word
-		case cells(current)+1+cells(word) <= columns:
+		case cells.Width(current)+1+cells.Width(word) <= columns:
 			current += " " + word
 		default:
 			lines, current = append(lines, current), word

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/task"
 )
 
@@ -139,7 +140,7 @@ func hang(head line, indent int, e entry, columns int) []line {
 func (v *View) nameWidth() int {
 	width := len(leadName)
 	for _, m := range v.record.agents {
-		width = max(width, cells(m.name))
+		width = max(width, cells.Width(m.name))
 	}
 	return min(width, 12)
 }
@@ -195,7 +196,7 @@ func (v *View) taskLines() []line {
 	var out []line
 	subjects := 0
 	for _, t := range v.record.Tasks {
-		subjects = max(subjects, cells(taskTitle(t)))
+		subjects = max(subjects, cells.Width(taskTitle(t)))
 	}
 	for _, t := range v.record.Tasks {
 		mark, style := taskMarks[t.Status], plain

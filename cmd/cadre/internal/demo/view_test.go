@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/transcript"
@@ -357,7 +358,7 @@ func TestLookOf(t *testing.T) {
 
 func TestWidths(t *testing.T) {
 	for text, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "🙂": 2, "": 0} {
-		if got := cells(text); got != want {
+		if got := cells.Width(text); got != want {
 			t.Errorf("%q takes %d columns, want %d", text, got, want)
 		}
 	}
