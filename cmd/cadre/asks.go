@@ -74,8 +74,8 @@ func listAsks(ctx context.Context, p place, asJSON bool) error {
 	return nil
 }
 
-// lines tells a person everything that an answer is about.
-func (v askView) lines(now time.Time) []string {
+// who asks.
+func (v askView) who() string {
 	who := "the lead"
 	if v.AgentName != "" {
 		who = v.AgentName
@@ -83,7 +83,12 @@ func (v askView) lines(now time.Time) []string {
 	if v.Team != "" {
 		who += " of " + v.Team
 	}
-	head := fmt.Sprintf("%s  %s asks, %s ago", v.ID, who, now.Sub(v.Asked).Round(time.Second))
+	return who
+}
+
+// lines tells a person everything that an answer is about.
+func (v askView) lines(now time.Time) []string {
+	head := fmt.Sprintf("%s  %s asks, %s ago", v.ID, v.who(), now.Sub(v.Asked).Round(time.Second))
 	if !v.Deadline.IsZero() {
 		head += fmt.Sprintf(", until %s", v.Deadline.Local().Format(time.DateTime))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/tui"
 )
 
 func newTeamCommand() *cobra.Command {
@@ -48,12 +49,9 @@ func listTeams(ctx context.Context, places []place, asJSON bool) error {
 	}
 	rows := [][]string{{"TEAM", "STATE", "MEMBERS", "TASKS", "CREATED", "ROOT"}}
 	for _, v := range all {
-		state := "closed"
-		switch {
-		case v.Error != "":
+		state := v.state()
+		if v.Error != "" {
 			state = "unreadable: " + shorten(v.Error, 60)
-		case v.Open:
-			state = "open"
 		}
 		rows = append(rows, []string{v.Name, state, fmt.Sprint(len(v.Members)), v.Tasks.String(), when(v.Created), string(v.Root)})
 	}
@@ -138,16 +136,9 @@ func showTeam(ctx context.Context, places []place, name string, asJSON bool) err
 // mailOf lists all mail of a team, oldest first.
 func (p place) mailOf(ctx context.Context, c team.Config) []mailView {
 	all := []mailView{}
-	for _, m := range c.Members {
-		inbox, err := p.Mail().All(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
-		if err != nil {
-			continue // told with the member
-		}
-		for _, msg := range inbox {
-			all = append(all, mailView{m.Name, msg.From, msg.Timestamp, msg.Read, msg.Summary, msg.Text})
-		}
+	for _, m := range newMailReader(p).all(ctx, c) {
+		all = append(all, mailView{m.to.Agent, m.From, m.Timestamp, m.Read, m.Summary, m.Text})
 	}
-	byName(all, func(m mailView) string { return m.At })
 	return all
 }
 
@@ -155,7 +146,7 @@ func (p place) mailOf(ctx context.Context, c team.Config) []mailView {
 const newestMail = 10
 
 func printTeam(d teamDetail) error {
-	state := "closed"
+	state := d.state()
 	if d.Open {
 		state = "open in a process"
 	}
@@ -184,23 +175,34 @@ func printTeam(d teamDetail) error {
 			return err
 		}
 	}
-	return printMail(d.Mail)
+	return printMail(d.Name, d.Mail)
 }
 
-func printMail(mail []mailView) error {
+func printMail(team string, mail []mailView) error {
 	if len(mail) == 0 {
 		return nil
 	}
 	mail = mail[max(0, len(mail)-newestMail):]
-	rows := [][]string{{"", "", "", ""}, {"SENT", "FROM", "TO", "MESSAGE"}}
+	rows := [][]string{{"", ""}, {"SENT", "MAIL"}}
 	for _, m := range mail {
-		text := m.Summary
-		if text == "" {
-			text = m.Text
-		}
-		rows = append(rows, []string{m.At, m.From, m.To, shorten(text, 80)})
+		rows = append(rows, []string{m.sent(), shorten(m.line(team), 100)})
 	}
 	return table(rows)
+}
+
+// line is the message as people read it.
+func (m mailView) line(team string) string {
+	return tui.Mail(mailbox.Address{Team: team, Agent: m.To}, mailbox.Message{From: m.From, Text: m.Text, Summary: m.Summary})
+}
+
+// sent is when it was sent, in the time of this place; what another program wrote
+// there stays as it is.
+func (m mailView) sent() string {
+	at, err := time.Parse(time.RFC3339, m.At)
+	if err != nil {
+		return shorten(m.At, 24)
+	}
+	return at.Local().Format(time.DateTime)
 }
 
 func newTeamRm() *cobra.Command {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 	"github.com/cadre-dev/cadre/tui"
@@ -37,6 +36,7 @@ type deed struct {
 	Kind  string    `json:"kind"` // call, text or mail
 	Tool  string    `json:"tool,omitempty"`
 	Text  string    `json:"text"`
+	Error string    `json:"error,omitempty"` // of a call that failed: what it said
 }
 
 func logTeam(ctx context.Context, places []place, name string, asJSON bool) error {
@@ -52,13 +52,22 @@ func logTeam(ctx context.Context, places []place, name string, asJSON bool) erro
 		return writeJSON(deeds)
 	}
 	var b strings.Builder
+	day := ""
 	for _, d := range deeds {
 		mark := map[string]string{"call": "● ", "mail": "✉ "}[d.Kind]
-		line := d.At.Local().Format("15:04:05") + " "
+		at := d.At.Local()
+		if date := at.Format(time.DateOnly); date != day {
+			day = date
+			b.WriteString("── " + day + "\n")
+		}
+		line := at.Format(time.TimeOnly) + " "
 		if d.Kind != "mail" {
 			line += "[" + cleanCell(d.Agent) + "] "
 		}
 		b.WriteString(line + mark + d.Text + "\n")
+		if d.Error != "" {
+			b.WriteString("           ✗ " + d.Error + "\n")
+		}
 	}
 	return writeOut([]byte(b.String()))
 }
@@ -78,35 +87,62 @@ func (p place) deedsOf(ctx context.Context, c team.Config) ([]deed, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			if e.TeamName == c.Name && e.Kind == transcript.KindAssistant {
-				deeds = append(deeds, deedsIn(e)...)
-			}
-		}
+		deeds = append(deeds, deedsOfOne(entries, c.Name)...)
 	}
 	for _, m := range p.mailOf(ctx, c) {
 		at, err := time.Parse(time.RFC3339, m.At)
 		if err != nil {
 			continue // written by hand: nobody knows when
 		}
-		text := tui.Mail(mailbox.Address{Team: c.Name, Agent: m.To}, mailbox.Message{From: m.From, Text: m.Text, Summary: m.Summary})
-		deeds = append(deeds, deed{At: at, Agent: m.From, Kind: "mail", Text: text})
+		deeds = append(deeds, deed{At: at, Agent: m.From, Kind: "mail", Text: m.line(c.Name)})
 	}
 	slices.SortStableFunc(deeds, func(a, b deed) int { return a.At.Compare(b.At) })
 	return deeds, nil
 }
 
-// deedsIn is what one line of a transcript tells. Mail is told by the inboxes.
-func deedsIn(e transcript.Entry) []deed {
+// deedsOfOne is what one agent did in a team, by its transcript.
+func deedsOfOne(entries []transcript.Entry, name string) []deed {
+	var deeds []deed
+	calls := make(map[string]int) // id -> where it stands in deeds
+	for _, e := range entries {
+		if e.TeamName != name {
+			continue
+		}
+		if e.Kind == transcript.KindAssistant {
+			deeds = appendDeeds(deeds, calls, e)
+			continue
+		}
+		for _, block := range e.Message.Content {
+			if i, ok := calls[block.ToolUseID]; ok && block.Type == transcript.ToolResult && block.IsError {
+				deeds[i].Error = shorten(resultText(block), 160)
+			}
+		}
+	}
+	return deeds
+}
+
+// resultText is what a result says, in whichever form, without the wrapper of
+// wrong calls, which is for the model.
+func resultText(block transcript.Block) string {
+	text := block.Text
+	if text == "" {
+		text = transcript.JoinText(block.Content)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(text, "<tool_use_error>"), "</tool_use_error>")
+}
+
+// appendDeeds adds what one line of a transcript tells. Mail is told by the
+// inboxes.
+func appendDeeds(deeds []deed, calls map[string]int, e transcript.Entry) []deed {
 	agent := e.AgentName
 	if agent == "" {
 		agent = team.LeadName
 	}
-	var deeds []deed
 	for _, block := range e.Message.Content {
 		switch {
 		case block.Type == transcript.ToolUse && block.Name != "SendMessage":
 			text := shorten(tui.Call(block.Name, block.Input), 160)
+			calls[block.ID] = len(deeds)
 			deeds = append(deeds, deed{At: e.At, Agent: agent, Kind: "call", Tool: block.Name, Text: text})
 		case block.Type == transcript.Text && strings.TrimSpace(block.Text) != "":
 			deeds = append(deeds, deed{At: e.At, Agent: agent, Kind: "text", Text: shorten(block.Text, 160)})

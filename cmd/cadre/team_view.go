@@ -23,9 +23,27 @@ type teamView struct {
 	Members     []memberView `json:"members"`
 	Tasks       taskCounts   `json:"tasks"`
 	Error       string       `json:"error,omitempty"`
-
-	config team.Config
 }
+
+// state is open or closed, or unknown of a lead that is another program.
+func (v teamView) state() string {
+	for _, m := range v.Members {
+		if m.Lead {
+			return m.State
+		}
+	}
+	if v.Open {
+		return stateOpen
+	}
+	return stateClosed
+}
+
+// What a lead does, as far as is known.
+const (
+	stateOpen    = "open"
+	stateClosed  = "closed"
+	stateUnknown = "unknown" // of another program's agents, which take no place
+)
 
 type memberView struct {
 	Name    string `json:"name"`
@@ -35,7 +53,7 @@ type memberView struct {
 	Backend string `json:"backend,omitempty"`
 	Lead    bool   `json:"lead"`
 	Active  *bool  `json:"isActive,omitempty"`
-	State   string `json:"state"` // open or closed for the lead; working, idle or gone for others
+	State   string `json:"state"` // open, closed or unknown for the lead; working, idle, gone or unknown for others
 	Unread  int    `json:"unread"`
 	Error   string `json:"error,omitempty"`
 }
@@ -90,7 +108,7 @@ func (p place) teams(ctx context.Context) ([]teamView, error) {
 func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
 	v := teamView{
 		Name: c.Name, Description: c.Description, Root: p.root, LeadSession: c.LeadSessionID,
-		Members: []memberView{}, config: c,
+		Members: []memberView{},
 	}
 	if c.CreatedAt > 0 {
 		v.Created = time.UnixMilli(c.CreatedAt)
@@ -137,8 +155,11 @@ func (p place) leadIsOpen(ctx context.Context, c team.Config) (bool, error) {
 // memberState says what a member does, as far as state tells. busy is what its
 // mail and tasks say: nothing tells more of an agent inside its lead's process.
 func (p place) memberState(ctx context.Context, c team.Config, m team.Member, open, busy bool) (string, error) {
-	if m.AgentID == c.LeadAgentID {
-		return map[bool]string{true: "open", false: "closed"}[open], nil
+	switch {
+	case p.foreign && (m.AgentID == c.LeadAgentID || m.IsActive == nil):
+		return stateUnknown, nil
+	case m.AgentID == c.LeadAgentID:
+		return map[bool]string{true: stateOpen, false: stateClosed}[open], nil
 	}
 	here := open
 	if m.BackendType != "in-process" {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/cells"
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/task"
+)
+
+// crowd is a team with a lot of everything, all of it hostile.
+func crowd(members, tasks, asks, mail int) *teamState {
+	const hostile = "\x1b]0;title\x07\x1b[2J\x9b1A 日本語の長い題名 \r\nnext\u202e"
+	s := &teamState{view: teamView{Name: "alpha" + hostile, Description: hostile}}
+	for i := range members {
+		s.view.Members = append(s.view.Members, memberView{Name: fmt.Sprint("w", i, hostile), Model: hostile, State: "working"})
+	}
+	for i := range tasks {
+		item := task.Task{ID: fmt.Sprint(i), Subject: hostile, Owner: hostile, Status: task.Completed}
+		item.Metadata.Set(task.CheckKey, hostile)
+		s.tasks = append(s.tasks, item)
+	}
+	for i := range asks {
+		s.asks = append(s.asks, askView{Ask: ask.Ask{ID: fmt.Sprint("ask-", i), AgentName: hostile, Tool: "Bash", Question: hostile}})
+	}
+	for i := range mail {
+		m := mailbox.Message{From: hostile, Text: fmt.Sprint(i, hostile), Summary: hostile}
+		s.mail = append(s.mail, post{mailbox.Address{Team: "alpha", Agent: hostile}, m})
+	}
+	return s
+}
+
+// Whatever a team holds, its picture fits into the terminal, and nothing of it
+// moves the cursor.
+func TestPictureFits(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 50}, {40, 12}, {20, 5}, {1, 1}} {
+		for _, s := range []*teamState{crowd(0, 0, 0, 0), crowd(1, 1, 1, 1), crowd(4, 4, 0, 30), crowd(200, 300, 20, 500)} {
+			lines := pictureOf(s, size[0], size[1])
+			if len(lines) > max(size[1], 2) {
+				t.Errorf("%d lines in a terminal of %d", len(lines), size[1])
+			}
+			for _, line := range lines {
+				if cells.Width(line) > size[0] || strings.ContainsFunc(line, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x202e }) {
+					t.Errorf("in %d columns: %q", size[0], line)
+				}
+			}
+		}
+	}
+}
+
+// Every part gets its share of the room, and says how much of it is not shown.
+func TestPictureSharesItsRoom(t *testing.T) {
+	text := strings.Join(pictureOf(crowd(100, 100, 2, 100), 200, 30), "\n")
+	for _, want := range []string{"w0", "… 94 more", "? ", "ask-1 allow|deny", "… 94 before", "not proved, never checked"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestProofNote(t *testing.T) {
+	item := task.Task{ID: "1", Subject: "x", Status: task.InProgress}
+	note := func(want string) {
+		t.Helper()
+		if got := proofNote(item); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	note("")
+	item.Metadata.Set(task.CheckKey, "go test ./x")
+	note("to prove: go test ./x")
+	keep := func(e task.Evidence) {
+		e.Command = "go test ./x"
+		changed := e.Metadata()
+		item.Metadata = item.Metadata.Clone()
+		item.Metadata.Set(task.CheckedKey, changed.Raw(task.CheckedKey))
+	}
+	keep(task.Evidence{ExitCode: 3, Output: "a\nb \x1b[31mFAIL: two\n"})
+	note("✗ not proved, exit code 3 at ")
+	note("go test ./x: b FAIL: two")
+	keep(task.Evidence{Passed: true})
+	note("✓ proved ")
+	item.Metadata, item.Status = jsonx.Object{}, task.Completed
+	item.Metadata.Set(task.CheckKey, "go test ./x")
+	note("✗ not proved, never checked: go test ./x")
+}
