@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/cadre-dev/cadre/event"
@@ -105,30 +104,17 @@ func (b *backends) tell(text string) {
 
 func (b *backends) open(terminal pane.Terminal) *team.Panes {
 	r := b.r
+	program := r.mateProgram()
 	return team.NewPanes(team.PanesConfig{
 		Terminal: terminal, Known: b.terms.Known,
 		Dir:     filepath.Join(r.root.SideDir(r.cfg.Cwd, r.info.SessionID), "starts"),
-		Command: r.teammateCommand(), Env: os.Environ(),
-		Mode: func() string { return string(r.lead.State().Mode) }, AllowedTools: r.cfg.AllowedTools, Resume: r.resumable,
+		Command: []string{program.path}, Env: r.mateEnv(), Flags: program.inherited(&r.cfg), Model: program.model,
+		Mode: func() string { return string(r.lead.State().Mode) }, Resume: r.resumable,
+		Ready:   func(ctx context.Context, name string) error { return r.readyFor(ctx, program, name) },
 		Rosters: r.stores.teams, Mail: r.stores.mail, Records: r.stores.records, Presence: r.stores.presence,
 		Gone: func(ctx context.Context, who mailbox.Address, why string) error { return r.teams.Gone(ctx, who, why) },
 		Tell: b.tell,
 	})
-}
-
-// teammateCommand is the program of a teammate in a pane: another one, if the
-// person names it, else this one.
-func (r *Runtime) teammateCommand() []string {
-	for _, name := range []string{"CADRE_TEAMMATE_COMMAND", "CLAUDE_CODE_TEAMMATE_COMMAND"} {
-		if command := strings.TrimSpace(r.cfg.Getenv(name)); command != "" {
-			return []string{command}
-		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		self = "cadre"
-	}
-	return []string{self}
 }
 
 // Kind implements [team.Backend].

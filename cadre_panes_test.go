@@ -30,7 +30,7 @@ import (
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
 	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript, "touch": touchTeamScript, "order": orderScript,
-	"again": againScript,
+	"again": againScript, "claude": claudeScript, "one": oneScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.
@@ -44,6 +44,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "teammate":
 		os.Exit(exitCode(runTeammate(os.Args[1:])))
+	case "claude":
+		os.Exit(exitCode(runClaude(os.Args[1:])))
 	case "lead":
 		os.Exit(exitCode(runLead()))
 	}
@@ -146,18 +148,9 @@ func newPaneWorld(t *testing.T, script string) *paneWorld {
 		t.Fatal(err)
 	}
 	w := &paneWorld{world: &world{home: layout.Root(t.TempDir()), dir: t.TempDir()}, script: script}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := filepath.Join(t.TempDir(), "teammate")
-	text := fmt.Sprintf("#!/bin/sh\n%s=teammate exec '%s' \"$@\"\n", roleVar, self)
-	if err := os.WriteFile(command, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for name, value := range map[string]string{
 		"TMUX": "", "TMUX_TMPDIR": sockets, "HOME": string(w.home), "CADRE_HOME": string(w.home),
-		"CADRE_TEAMMATE_COMMAND": command, scriptVar: script,
+		"CADRE_TEAMMATE_COMMAND": program(t, "teammate"), scriptVar: script,
 	} {
 		t.Setenv(name, value)
 	}
@@ -169,6 +162,21 @@ func newPaneWorld(t *testing.T, script string) *paneWorld {
 		os.RemoveAll(sockets)
 	})
 	return w
+}
+
+// program is the path of a program that is this test binary in a role.
+func program(t *testing.T, role string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), role)
+	text := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", roleVar, role, self)
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestATeamWorksInPanes(t *testing.T) {

@@ -1,6 +1,7 @@
 package cadre
 
 import (
+	"context"
 	"errors"
 
 	"github.com/cadre-dev/cadre/ask"
@@ -24,6 +25,7 @@ type stores struct {
 	seals       mailbox.Seals
 	records     team.Records
 	presence    team.Presence
+	showTeam    func(ctx context.Context, name string, to layout.Root) error // under another root
 	close       func() error
 }
 
@@ -35,7 +37,7 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 	s := stores{
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(), teams: files.Teams(),
 		asks: files.Asks, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
-		close: files.Close,
+		showTeam: files.ShowTeam, close: files.Close,
 	}
 	if noPersistence {
 		memory := memstore.New()

@@ -27,12 +27,21 @@ type PanesConfig struct {
 	Command []string // the program of a teammate; the flags of facts claude-code §4.3 follow
 	Env     []string // its environment, the lead's own, in the form of [os.Environ]
 	// Mode is the permission mode that the lead is in now; nil: "default".
-	Mode         func() string
-	AllowedTools []string // permission rules for every teammate
+	Mode func() string
+	// Flags are those of every teammate, in addition: what else makes it work as one
+	// inside the lead's process would.
+	Flags []string
+	// Model is what the program is told of a teammate's model, "" for nothing. nil: its
+	// name.
+	Model func(name string) string
 	// Resume makes the conversation of a teammate that comes back one that its
 	// program can open with --resume, and returns its session id. nil: it is one
 	// already.
 	Resume func(ctx context.Context, r AgentRecord) (session string, err error)
+
+	// Ready is called before a program is started for a team, which it has to be
+	// able to find; an error keeps it from starting. nil: it can.
+	Ready func(ctx context.Context, team string) error
 
 	Rosters  Store
 	Mail     mailbox.Store
@@ -66,6 +75,12 @@ func (c PanesConfig) withDefaults() PanesConfig {
 	}
 	if c.Mode == nil {
 		c.Mode = func() string { return modeDefault }
+	}
+	if c.Model == nil {
+		c.Model = func(name string) string { return name }
+	}
+	if c.Ready == nil {
+		c.Ready = func(context.Context, string) error { return nil }
 	}
 	if c.Tell == nil {
 		c.Tell = func(string) {}

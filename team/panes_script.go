@@ -171,11 +171,9 @@ func (b *Panes) flags(s Spawn, session string) []string {
 	default:
 		flags = append(flags, "--permission-mode", mode)
 	}
-	if len(b.cfg.AllowedTools) > 0 {
-		flags = append(flags, "--allowedTools", strings.Join(b.cfg.AllowedTools, ","))
-	}
-	if m.Model != "" {
-		flags = append(flags, "--model", m.Model)
+	flags = append(flags, b.cfg.Flags...)
+	if model := b.cfg.Model(m.Model); model != "" {
+		flags = append(flags, "--model", model)
 	}
 	if session != "" {
 		flags = append(flags, "--resume", session)

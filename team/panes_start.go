@@ -45,6 +45,9 @@ func (b *Panes) open(ctx context.Context, s Spawn, who mailbox.Address) (*paneMa
 	if err := b.sweep(ctx, who); err != nil {
 		return nil, err
 	}
+	if err := b.cfg.Ready(ctx, who.Team); err != nil {
+		return nil, err
+	}
 	session, err := b.session(ctx, s)
 	if err != nil {
 		return nil, err

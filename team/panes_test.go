@@ -97,7 +97,7 @@ func TestPanesFlags(t *testing.T) {
 	mode := ""
 	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) {
 		c.Mode = func() string { return mode }
-		c.AllowedTools = []string{"Read", "Bash(git log *)"}
+		c.Flags = []string{"--allowedTools", "Read,Bash(git log *)"}
 	})
 	for i, c := range []struct {
 		mode  string
