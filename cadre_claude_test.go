@@ -19,12 +19,15 @@ import (
 // its state elsewhere.
 func openWithClaude(t *testing.T, script string) *paneWorld {
 	t.Helper()
-	return openPanes(t, script, func(*cadre.Config) {
-		t.Setenv("CADRE_TEAMMATE_COMMAND", "")
-		t.Setenv("CLAUDE_CODE_TEAMMATE_COMMAND", program(t, "claude"))
-		t.Setenv("CLAUDE_CONFIG_DIR", "")
-		t.Setenv("HOME", t.TempDir())
-	})
+	return openPanes(t, script, func(*cadre.Config) { withClaude(t) })
+}
+
+func withClaude(t *testing.T) {
+	t.Helper()
+	t.Setenv("CADRE_TEAMMATE_COMMAND", "")
+	t.Setenv("CLAUDE_CODE_TEAMMATE_COMMAND", program(t, "claude"))
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	t.Setenv("HOME", t.TempDir())
 }
 
 // claudeScript makes a lead that has a task done, then talks, then ends its team.
@@ -76,6 +79,91 @@ func TestClaudeCodeIsATeammate(t *testing.T) {
 		}
 	}
 	if panes, err := exec.Command("tmux", "-L", "cadre-"+w.Info().SessionID[:8], "list-panes", "-a").CombinedOutput(); err == nil {
+		t.Errorf("panes stay open: %s", strings.TrimSpace(string(panes)))
+	}
+}
+
+// holdScript makes a lead whose teammate stays at a task until "finish" is said.
+func holdScript(c *scripted.Conversation) scripted.Reply {
+	switch {
+	case made(c, "TeamCreate") == 0:
+		return use("TeamCreate", map[string]any{"team_name": "life"})
+	case made(c, "TaskCreate") == 0:
+		return use("TaskCreate", map[string]any{"subject": "Guard", "description": "stay at it"})
+	case made(c, "Agent") == 0:
+		return use("Agent", map[string]any{"name": "ann", "description": "help", "prompt": "Please hold #1", "subagent_type": "general-purpose"})
+	case heard(c, "finish") && made(c, "SendMessage") == 0:
+		return use("SendMessage", map[string]any{"type": "shutdown_request", "recipient": "ann"})
+	case heard(c, "ann has shut down") && made(c, "TeamDelete") == 0:
+		return use("TeamDelete", map[string]any{})
+	case made(c, "TeamDelete") > 0:
+		return say("All have ended.")
+	}
+	return say("I wait.")
+}
+
+// guards waits until the task is somebody's; "" is nobody's.
+func guards(t *testing.T, state *cadre.State, owner string) {
+	t.Helper()
+	eventually(t, "the task is in the hands of "+owner, func() bool {
+		item, err := state.Tasks().Get(t.Context(), "life", "1")
+		return err == nil && item.Owner == owner
+	})
+}
+
+// A pane of Claude Code that is closed by hand is noticed: it says nothing itself.
+func TestClaudeCodeInAClosedPane(t *testing.T) {
+	w := openWithClaude(t, "hold")
+	if err := w.Session().Prompt(t.Context(), "Begin."); err != nil {
+		t.Fatal(err)
+	}
+	state := cadre.OpenState(w.home)
+	defer state.Close()
+	guards(t, state, "ann")
+	eventually(t, "the lead knows that it has started ann", func() bool { return hasSaid(t, state, w.dir, "I wait.") })
+	config, err := state.Rosters().Load(t.Context(), "life")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("tmux", "-L", "cadre-"+w.Info().SessionID[:8], "kill-pane", "-t", config.Find("ann").PaneID).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	guards(t, state, "")
+	eventually(t, "ann is off the roster", func() bool {
+		config, err := state.Rosters().Load(t.Context(), "life")
+		return err == nil && config.Find("ann") == nil
+	})
+}
+
+// Claude Code lives on when its lead is killed, and is the resumed lead's.
+func TestClaudeCodeOutlivesItsLead(t *testing.T) {
+	w := newPaneWorld(t, "hold")
+	withClaude(t)
+	lead := w.leadElsewhere(t)
+	state := cadre.OpenState(w.home)
+	defer state.Close()
+	guards(t, state, "ann")
+	eventually(t, "the lead knows that it has started ann", func() bool { return hasSaid(t, state, w.dir, "I wait.") })
+	if err := errors.Join(lead.Process.Kill(), lead.Wait()); err == nil {
+		t.Fatal("the lead has ended by itself")
+	}
+	config, err := state.Rosters().Load(t.Context(), "life")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.reopen(t, holdScript, func(c *cadre.Config) {
+		w.inPanes(c)
+		c.Resume = config.LeadSessionID
+	})
+	guards(t, state, "ann")
+	w.settle(t, "finish")
+	eventually(t, "the team is gone", func() bool {
+		_, err := state.Rosters().Load(t.Context(), "life")
+		return errors.Is(err, team.ErrNotFound)
+	})
+	w.end(t)
+	if panes, err := exec.Command("tmux", "-L", "cadre-"+config.LeadSessionID[:8], "list-panes", "-a").CombinedOutput(); err == nil {
 		t.Errorf("panes stay open: %s", strings.TrimSpace(string(panes)))
 	}
 }

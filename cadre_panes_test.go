@@ -30,7 +30,7 @@ import (
 // the name.
 var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
 	"team": teamScript, "life": lifeScript, "plan": planScript, "busy": busyScript, "delegate": delegateScript, "touch": touchTeamScript, "order": orderScript,
-	"again": againScript, "claude": claudeScript, "one": oneScript,
+	"again": againScript, "claude": claudeScript, "one": oneScript, "hold": holdScript,
 }
 
 // Variables of a process that is a teammate or a lead of a test.

@@ -114,8 +114,12 @@ func (c *claude) turn(mail []object) (ended bool, err error) {
 	return false, c.control(object{"type": "idle_notification", "from": c.name, "timestamp": stamp(), "idleReason": "available"})
 }
 
-// work answers a message; "do #N" is a task to claim and to complete first.
+// work answers a message; "do #N" is a task to claim and to complete first, "hold #N"
+// one to claim and to stay at.
 func (c *claude) work(text string) error {
+	if _, id, ok := strings.Cut(text, "hold #"); ok {
+		return c.updateTask(id, "in_progress")
+	}
 	_, id, ok := strings.Cut(text, "do #")
 	if !ok {
 		return c.post("team-lead", object{"from": c.name, "text": "heard: " + text, "summary": "an echo", "color": c.color})
