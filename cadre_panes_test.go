@@ -3,6 +3,7 @@
 package cadre_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -76,6 +77,7 @@ func runTeammate(args []string) error {
 	flags.StringVar(&resume, "resume", "", "")
 	flags.StringVar(&mode, "permission-mode", "", "")
 	flags.StringVar(&model, "model", "", "")
+	settings := flags.String("settings", "", "")
 	skip := flags.Bool("dangerously-skip-permissions", false, "")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -83,7 +85,7 @@ func runTeammate(args []string) error {
 	ctx := context.Background()
 	rt, err := cadre.Open(ctx, cadre.Config{
 		Version: "test", Model: "script", SkipPermissions: *skip, Mode: mode, Resume: resume, Teammate: &mate,
-		Settings: `{"orphanGraceMs": 1000}`, Provider: scripted.New(scripted.Rule{Answer: scripts[os.Getenv(scriptVar)]}),
+		Settings: cmp.Or(*settings, `{"orphanGraceMs": 1000}`), Provider: scripted.New(scripted.Rule{Answer: scripts[os.Getenv(scriptVar)]}),
 	})
 	if err != nil {
 		return err
@@ -625,7 +627,7 @@ func TestNobodyToAskForATeammateInAPane(t *testing.T) {
 	if denied.Tool != "Bash" || denied.Remedy != "--allowedTools 'Bash(touch made)'" {
 		t.Errorf("denied %+v", denied)
 	}
-	if !strings.Contains(told, "No rule allows to run touch here. Nobody can be asked") || !strings.Contains(told, "say in your answer what you would need") {
+	if !strings.Contains(told, "No rule allows to run touch here. Nobody can be asked") || !strings.Contains(told, "say what you would need") {
 		t.Errorf("told %s", told)
 	}
 }
