@@ -192,9 +192,11 @@ func (o *owner) queueInput(in Input) {
 	}
 }
 
-// advance starts what can be started: the next turn, the idle hook.
+// advance starts what can be started: the next turn, the idle hook. One waits for
+// the other: a hook that tells others that the agent is idle must not be overtaken
+// by the turn that makes it untrue, nor take that turn's end for told.
 func (o *owner) advance(life context.Context) {
-	if o.turn == nil && o.closing == nil {
+	if o.turn == nil && o.closing == nil && !o.idling {
 		if len(o.pending) > 0 {
 			o.startTurn(life)
 		}
@@ -206,7 +208,7 @@ func (o *owner) advance(life context.Context) {
 
 // startIdle runs Config.Idle when there is something to tell it.
 func (o *owner) startIdle(life context.Context) {
-	if o.cfg.Idle == nil || o.idling || !o.begun || (o.lastEnd == nil && !o.wakeSeen) {
+	if o.cfg.Idle == nil || !o.begun || (o.lastEnd == nil && !o.wakeSeen) {
 		return
 	}
 	last := o.lastEnd

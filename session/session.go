@@ -72,8 +72,9 @@ type Config struct {
 	Begins func()
 	// Idle, when set, is called each time the session has become idle, with the
 	// turn that just ended, and again with nil on each signal of Wake while it
-	// stays idle; not before its first turn. It may return input that it found (a claimed task), or
-	// [ErrLeave] to end the session. It runs on its own goroutine and may block.
+	// stays idle; not before its first turn. It may return input that it found (a
+	// claimed task), or [ErrLeave] to end the session. It runs on its own goroutine
+	// and may block; no turn begins before it has returned.
 	Idle func(ctx context.Context, last *event.Outcome) (*Input, error)
 	Wake <-chan struct{}
 	// Receipts of entries that stand in the transcript are told here once at

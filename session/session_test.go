@@ -314,6 +314,36 @@ func TestWakeAsksIdleAgainWithoutATurn(t *testing.T) {
 	}
 }
 
+// What the hook tells others holds until it has returned: the next turn has not
+// begun.
+func TestATurnDoesNotOvertakeIdle(t *testing.T) {
+	var s *Session
+	begun := 0 // by the owner; read between two of its steps
+	opened, during := make(chan struct{}), make(chan int, 2)
+	idle := func(ctx context.Context, last *event.Outcome) (*Input, error) {
+		<-opened
+		if last.Text != "you said: one" {
+			return nil, ErrLeave
+		}
+		_ = s.Send(ctx, Text(LeadMail, "two"))
+		for range 2 { // the owner has dealt with the first when it takes the second
+			_ = s.SetMode(ctx, permission.Default)
+		}
+		during <- begun
+		return nil, nil
+	}
+	s = open(t, &memLog{}, echoModel(), func(c *Config) { c.Idle, c.Begins = idle, func() { begun++ } })
+	close(opened)
+	_ = s.Prompt(t.Context(), "one")
+	if n := <-during; n != 1 {
+		t.Errorf("%d turns had begun", n)
+	}
+	<-s.Done()
+	if begun != 2 {
+		t.Errorf("in the end %d turns had begun", begun)
+	}
+}
+
 func TestCloseRefusesWhatWaitsAndGivesTheLogBack(t *testing.T) {
 	inTool := make(chan struct{})
 	waits := funcTool{name: "Wait", run: func(ctx context.Context, _ tool.Call) tool.Result {
