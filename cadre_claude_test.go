@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // openWithClaude opens a lead that starts Claude Code as its teammates, which has
@@ -111,6 +113,19 @@ func guards(t *testing.T, state *cadre.State, owner string) {
 	})
 }
 
+// hasSaid reports whether the transcript of the team's lead has this reply.
+func hasSaid(t *testing.T, state *cadre.State, dir, text string) bool {
+	t.Helper()
+	config, err := state.Rosters().Load(t.Context(), "life")
+	if err != nil {
+		return false
+	}
+	entries, err := state.Transcripts().Read(t.Context(), transcript.Ref{Project: dir, Session: config.LeadSessionID})
+	return err == nil && slices.ContainsFunc(entries, func(e transcript.Entry) bool {
+		return e.Kind == transcript.KindAssistant && transcript.JoinText(e.Message.Content) == text
+	})
+}
+
 // A pane of Claude Code that is closed by hand is noticed: it says nothing itself.
 func TestClaudeCodeInAClosedPane(t *testing.T) {
 	w := openWithClaude(t, "hold")
@@ -140,14 +155,12 @@ func TestClaudeCodeInAClosedPane(t *testing.T) {
 func TestClaudeCodeOutlivesItsLead(t *testing.T) {
 	w := newPaneWorld(t, "hold")
 	withClaude(t)
-	lead := w.leadElsewhere(t)
+	kill := startLead(t, leadConfig{Home: w.home, Dir: w.dir, Backend: "tmux", Prompt: "Begin.", Script: w.script})
 	state := cadre.OpenState(w.home)
 	defer state.Close()
 	guards(t, state, "ann")
 	eventually(t, "the lead knows that it has started ann", func() bool { return hasSaid(t, state, w.dir, "I wait.") })
-	if err := errors.Join(lead.Process.Kill(), lead.Wait()); err == nil {
-		t.Fatal("the lead has ended by itself")
-	}
+	kill()
 	config, err := state.Rosters().Load(t.Context(), "life")
 	if err != nil {
 		t.Fatal(err)

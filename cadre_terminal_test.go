@@ -16,7 +16,7 @@ import (
 func againScript(c *scripted.Conversation) scripted.Reply {
 	switch {
 	case c.Role() == scripted.Teammate:
-		return lifeMate(c)
+		return idleMate(c)
 	case made(c, "TeamCreate") == 0:
 		return use("TeamCreate", map[string]any{"team_name": "again"})
 	case !tried(c, "Agent") || heard(c, "again") && made(c, "Agent") == 0:

@@ -12,7 +12,47 @@ import (
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/provider/scripted"
 )
+
+// planScript makes a lead with a teammate that has to plan before it writes.
+func planScript(c *scripted.Conversation) scripted.Reply {
+	if c.Role() != scripted.Teammate {
+		switch {
+		case made(c, "TeamCreate") == 0:
+			return use("TeamCreate", map[string]any{"team_name": "plans"})
+		case made(c, "Agent") == 0:
+			return use("Agent", map[string]any{"name": "ann", "description": "plan", "prompt": "Plan, then write.", "subagent_type": "general-purpose", "mode": "plan"})
+		}
+		return say("I wait.")
+	}
+	path, known := plannedPath(c)
+	switch {
+	case !tried(c, "too early"):
+		return use("Write", map[string]any{"file_path": "too early", "content": "x"})
+	case !tried(c, "ExitPlanMode"):
+		return use("ExitPlanMode", map[string]any{})
+	case known && !did(c, "Write", path):
+		return use("Write", map[string]any{"file_path": path, "content": "# Plan: write the file"})
+	case made(c, "ExitPlanMode") == 0:
+		return use("ExitPlanMode", map[string]any{})
+	case !heard(c, "plan_approval_response"):
+		return say("I wait for the approval.")
+	case !did(c, "Write", "done.txt"):
+		return use("Write", map[string]any{"file_path": "done.txt", "content": "planned"})
+	}
+	return say("Done.")
+}
+
+// plannedPath is where the agent was told that its plan belongs.
+func plannedPath(c *scripted.Conversation) (string, bool) {
+	for _, m := range c.Made {
+		if path, _, ok := strings.Cut(after(m.Result, "No plan file found at "), ". Please"); ok && m.Tool == "ExitPlanMode" {
+			return path, true
+		}
+	}
+	return "", false
+}
 
 // openPlan is a world whose teammate waits for a person to approve its plan, and the
 // question about it.

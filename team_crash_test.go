@@ -1,0 +1,122 @@
+package cadre_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/provider/scripted"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
+)
+
+// kill ends a teammate that is given no chance to say anything. In panes that is
+// its process. In its lead's process there is nothing to kill but the lead, which
+// is another test; what is left is that its session ends, as by a stop.
+func (w *teamWorld) kill(t *testing.T, name string) {
+	t.Helper()
+	if !w.apart {
+		w.stop(t, name, true)
+		return
+	}
+	p, ok := w.place(t, name)
+	if !ok {
+		t.Fatalf("%s has no process", name)
+	}
+	process, err := os.FindProcess(p.PID)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A teammate whose session ends in no order is off the team, and others go on with
+// its task.
+func TestATeammateThatDies(t *testing.T) {
+	overBackends(t, func(t *testing.T, w *teamWorld) {
+		w.form(t, "ann")
+		w.idles(t, "ann", 1)
+		w.leads(t, creating("Guard", nil))
+		w.isShown(t, "ann", "Start with task #1")
+		w.kill(t, "ann")
+		w.leaves(t, "ann")
+		w.isShown(t, team.LeadName, `"type":"teammate_terminated"`, "ann has ended", `#1 \"Guard\"`)
+		if item := w.task(t, "1"); item.Owner != "" || item.Status != task.Pending {
+			t.Errorf("its task is %+v", item)
+		}
+		w.leads(t, spawning("bob", "You are bob."))
+		w.isShown(t, "bob", "Start with task #1")
+	})
+}
+
+// A killed lead is resumed with its team, in the same backend or the other:
+// everybody has its history, its tasks, and the mail that came meanwhile, once.
+func TestAKilledLeadIsResumed(t *testing.T) {
+	for _, resumed := range backends {
+		t.Run("in "+resumed.mode, func(t *testing.T) {
+			t.Parallel()
+			overBackends(t, func(t *testing.T, w *teamWorld) {
+				begin := order{ID: "begin", Calls: append(forming("ann", "bob"), creating("Guard", nil), writing("ann", "Remember 42.", "a number"))}
+				lead := w.leadConfig()
+				lead.Prompt = begin.text()
+				kill := startLead(t, lead)
+				w.results(t, team.LeadName, "begin", len(begin.Calls))
+				w.isShown(t, "ann", "Remember 42.")
+				w.idles(t, "ann", 1)
+				w.idles(t, "bob", 1)
+				eventually(t, "somebody guards", func() bool { return w.task(t, "1").Status == task.InProgress })
+				guard := w.task(t, "1").Owner
+				w.isShown(t, guard, "Start with task #1")
+				eventually(t, "the lead was shown that somebody is idle", func() bool {
+					seen := w.shown(t, team.LeadName)
+					return seen.times("idle_notification")+seen.times("teammates are idle") > 0
+				})
+				kill()
+				for _, name := range []string{team.LeadName, "ann", "bob"} { // orphans leave by themselves
+					eventually(t, name+" has ended", func() bool { _, runs := w.place(t, name); return !runs })
+				}
+				for _, name := range []string{"ann", "bob"} {
+					if _, err := w.state.Teams().Say(t.Context(), alpha, name, "While you were away."); err != nil {
+						t.Fatal(err)
+					}
+				}
+				config, err := w.state.Rosters().Load(t.Context(), alpha)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.backend = resumed
+				w.open(t, func(c *cadre.Config) { c.Resume, c.TeammateMode = config.LeadSessionID, resumed.mode })
+				for _, name := range []string{"ann", "bob"} {
+					w.isShown(t, name, "While you were away.")
+					w.isShown(t, name, "You were stopped, and are back.")
+					seen := w.shown(t, name)
+					for _, text := range []string{"You are " + name + ".\n", "While you were away."} {
+						if n := seen.times(text); n != 1 {
+							t.Errorf("%s was shown %q %d times", name, text, n)
+						}
+					}
+					if m := w.member(t, name); m == nil || m.BackendType != resumed.mode {
+						t.Errorf("the roster has %+v", m)
+					}
+				}
+				if n := w.shown(t, "ann").times("Remember 42."); n != 1 {
+					t.Errorf("ann was shown what it was to remember %d times", n)
+				}
+				if item := w.task(t, "1"); item.Owner != guard || item.Status != task.InProgress {
+					t.Errorf("the task is %+v; it was %s's", item, guard)
+				}
+				w.does(t, guard, updating("1", fields{"status": "completed"}))
+				w.leads(t, running("true"))
+				w.isShown(t, team.LeadName, `You lead the team "alpha"`, "#1 [in_progress, "+guard+"'s] Guard")
+				for _, name := range []string{"ann", "bob"} {
+					w.give(t, name, order{On: `"type":"shutdown_request"`, Calls: []scripted.Call{approving(true, "")}})
+					w.leads(t, scripted.Use("SendMessage", fields{"type": "shutdown_request", "recipient": name}))
+					w.leaves(t, name)
+				}
+				contains(t, w.leads(t, scripted.Use("TeamDelete", fields{}))[0], `"success": true`)
+			})
+		})
+	}
+}
