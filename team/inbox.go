@@ -19,7 +19,7 @@ type Inbox struct {
 
 	receipts *receipts
 	shown    []mailbox.ID  // stood in the transcript when the inbox was opened
-	returned chan struct{} // signalled when mail was given back
+	returned chan struct{} // signalled when mail was given back, or could not be marked
 
 	// The rest belongs to the caller of Next.
 	seat   *Seat // whose mail is watched
@@ -230,10 +230,14 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 
 // Shown marks mail read. Call it when the transcript has the mail; ids that are
 // no mail's are left alone. When it fails the mail is not shown again, and is
-// marked with the next. Any goroutine may call it.
+// marked a little later: whoever waits for a team waits for its unread mail. Any
+// goroutine may call it.
 func (in *Inbox) Shown(ctx context.Context, ids []mailbox.ID) error {
 	in.receipts.owe(ids...)
 	err := in.settle(ctx)
+	if err != nil {
+		in.again()
+	}
 	if seat := in.owner(); seat != nil {
 		err = errors.Join(err, seat.noteShown(ctx, ids))
 	}
@@ -264,6 +268,11 @@ func (in *Inbox) GiveBack(ids []mailbox.ID) {
 			seat.wanted.giveBack(id)
 		}
 	}
+	in.again()
+}
+
+// again has the inbox read once more, a little later.
+func (in *Inbox) again() {
 	select {
 	case in.returned <- struct{}{}:
 	default:

@@ -355,6 +355,32 @@ func testShownIsTriedAgainWithTheNext(t *testing.T, alpha start) {
 	}
 }
 
+// What could not be marked read is marked without further mail: a run that waits for
+// its team waits for unread mail.
+func TestShownIsTriedAgainByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := alphaTeam(t, "w1")
+		in := w.inbox(t, mate("w1"))
+		w.send(t, "team-lead", "w1", "one")
+		one := next(t, in)
+		w.mails.failMark = errors.New("disk full")
+		if err := in.Shown(t.Context(), mailIDs(one)); err == nil {
+			t.Error("no error")
+		}
+		w.mails.failMark = nil
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if mails, err := in.Next(ctx); len(mails) > 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("mail %q, error %v", texts(mails), err)
+		}
+		for _, m := range w.mailOf(t, "w1") {
+			if !m.Read {
+				t.Errorf("unread: %s", m.Text)
+			}
+		}
+	})
+}
+
 func TestInboxIsForSessionsWithAnAddress(t *testing.T) {
 	w := alphaTeam(t, "w1")
 	for _, by := range []tool.Caller{{SessionID: "session-1", Depth: 1, AgentID: "a1"}, mate("nobody")} {
