@@ -1,10 +1,12 @@
 package cadre
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cadre-dev/cadre/config"
@@ -15,6 +17,9 @@ import (
 // loadSettings reads the settings files; what is wrong in them is told in the
 // warnings.
 func (r *Runtime) loadSettings() error {
+	if err := r.cfg.keepSettings(); err != nil {
+		return err
+	}
 	options := r.settingsFiles()
 	if r.cfg.SettingSources != nil {
 		scopes, err := config.ParseScopes(*r.cfg.SettingSources)
@@ -36,6 +41,25 @@ func (r *Runtime) settingsFiles() config.Options {
 	return config.Options{
 		Root: r.root, Home: r.home(), Project: r.cfg.Cwd, Flag: r.cfg.Settings, TrustProject: r.cfg.TrustProject,
 	}
+}
+
+// keepSettings takes in settings that come through a pipe: they can be read once only,
+// and teammates in panes are to have them too.
+func (c *Config) keepSettings() error {
+	path := strings.TrimSpace(c.Settings)
+	if path == "" || strings.HasPrefix(path, "{") {
+		return nil
+	}
+	info, err := os.Stat(c.absolute(path))
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return nil // what is wrong with a file is told with all others
+	}
+	text, err := os.ReadFile(c.absolute(path))
+	if err != nil {
+		return fmt.Errorf("read the settings: %w", err)
+	}
+	c.Settings = string(text)
+	return nil
 }
 
 func (r *Runtime) home() string { return r.cfg.Getenv("HOME") }

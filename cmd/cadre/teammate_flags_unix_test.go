@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,17 +65,39 @@ func TestTeammatesGetTheLeadsFlags(t *testing.T) {
 	seen := filepath.Join(dir, "seen")
 	program := writeFile(t, dir, "pro'gram", fmt.Sprintf("#!/bin/sh\nprintf '%%s\\0' \"$@\" >'%s'\nexit 3\n", seen), 0o700)
 	const settings, prompt = `{"planApproval": "lead"}`, "it's \"one\";\n$HOME ü"
-	for variable, ours := range map[string][]string{
-		"CADRE_TEAMMATE_COMMAND": {"--trust", "--no-session-persistence", "--model", script}, "CLAUDE_CODE_TEAMMATE_COMMAND": nil,
+	file := writeFile(t, dir, "settings.json", settings, 0o600)
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		variable, settings, given string
+		ours                      []string
+	}{
+		{"CADRE_TEAMMATE_COMMAND", settings, settings, []string{"--trust", "--no-session-persistence", "--model", script}},
+		{"CLAUDE_CODE_TEAMMATE_COMMAND", file, file, nil},
+		{"CLAUDE_CODE_TEAMMATE_COMMAND", pipe, settings, nil},
 	} {
-		cmd, stdout, stderr := command(t, paneEnvironment(t, variable+"="+program), "-p", "go", "--teammate-mode", "tmux", "--model", script,
+		writing := make(chan error, 1)
+		go func() {
+			if c.settings != pipe {
+				writing <- nil
+				return
+			}
+			writing <- os.WriteFile(pipe, []byte(settings), 0o600) // blocks until it is read
+		}()
+		cmd, stdout, stderr := command(t, paneEnvironment(t, c.variable+"="+program), "-p", "go", "--teammate-mode", "tmux", "--model", script,
 			"--tools", "TeamCreate,Agent", "--allowedTools", "Read", "--allowedTools", "Bash(git log *)", "--disallowedTools", "Bash(rm *),Edit",
-			"--add-dir", "more", "--add-dir", "/usr", "--settings", settings, "--setting-sources", "user", "--system-prompt", prompt,
+			"--add-dir", "more", "--add-dir", "/usr", "--settings", c.settings, "--setting-sources", "user", "--system-prompt", prompt,
 			"--append-system-prompt", "-x", "--trust", "--no-session-persistence", "--permission-mode", "acceptEdits")
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%v\n%s%s", err, stdout, stderr)
 		}
+		if err := within(t, "the settings to be read", writing); err != nil {
+			t.Fatal(err)
+		}
 		text, err := os.ReadFile(seen)
+		os.Remove(seen)
 		if err != nil {
 			t.Fatalf("%v\n%s%s", err, stdout, stderr)
 		}
@@ -87,11 +110,11 @@ func TestTeammatesGetTheLeadsFlags(t *testing.T) {
 		}
 		want := append([]string{
 			"--permission-mode", "acceptEdits", "--allowedTools", "Read,Bash(git log *)", "--disallowedTools", "Bash(rm *),Edit",
-			"--tools", "TeamCreate,Agent", "--add-dir", filepath.Join(cmd.Dir, "more"), "--add-dir", "/usr", "--settings", settings,
+			"--tools", "TeamCreate,Agent", "--add-dir", filepath.Join(cmd.Dir, "more"), "--add-dir", "/usr", "--settings", c.given,
 			"--setting-sources", "user", "--system-prompt", prompt, "--append-system-prompt", "-x",
-		}, ours...)
+		}, c.ours...)
 		if diff := cmp.Diff(want, args); diff != "" {
-			t.Errorf("flags by %s (-want +got):\n%s", variable, diff)
+			t.Errorf("flags by %s (-want +got):\n%s", c.variable, diff)
 		}
 	}
 }
