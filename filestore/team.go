@@ -152,11 +152,7 @@ func (ts *teams) stands(path string, r *roster) bool {
 // readAnew reads and decodes a roster, and remembers it in place of known.
 func (ts *teams) readAnew(ctx context.Context, path string, known *roster) (*roster, error) {
 	began := time.Now()
-	var r *roster
-	key, err := ts.readShared(ctx, path, maxRoster, func(data []byte) (err error) {
-		r, err = ts.decode(path, data)
-		return err
-	})
+	r, err := ts.readWhole(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = team.ErrNotFound
 	}
@@ -164,10 +160,32 @@ func (ts *teams) readAnew(ctx context.Context, path string, known *roster) (*ros
 		ts.see(path, known, nil)
 		return nil, err
 	}
-	r = r.at(key)
-	r.certain.Store(ts.isOld(path, key, began))
+	r.certain.Store(ts.isOld(path, r.key, began))
 	ts.see(path, known, r)
 	return r, nil
+}
+
+// rosterReads is how often a roster is read anew that is torn for longer than other
+// files are: programs that start together write it all at once, in place and without
+// a lock, so it can take some of them until one has written it whole.
+const rosterReads = 4
+
+func (ts *teams) readWhole(ctx context.Context, path string) (r *roster, err error) {
+	for range rosterReads {
+		var key fsx.Key
+		key, err = ts.readShared(ctx, path, maxRoster, func(data []byte) (err error) {
+			r, err = ts.decode(path, data)
+			return err
+		})
+		if err == nil {
+			return r.at(key), nil
+		}
+		var torn *TornError
+		if !errors.As(err, &torn) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // isOld reports whether the version key of a file is from well before a time: what

@@ -241,6 +241,28 @@ func TestTornRoster(t *testing.T) {
 	}
 }
 
+// Several programs that write a roster at once may leave it torn for a while.
+func TestRosterTornForAWhile(t *testing.T) {
+	root, reads := layout.Root(t.TempDir()), 0
+	path, whole := root.TeamConfig("alpha-team"), fixture(t, "05-messages/config.json")
+	faulty := &fsx.Faulty{FS: fsx.OS}
+	faulty.Decide = func(c fsx.Call) *fsx.Fault {
+		if c.Op != "openfile" || c.Path != path {
+			return nil
+		}
+		if reads++; reads == 10 {
+			write(t, path, whole)
+		}
+		return nil
+	}
+	s := open(t, root, filestore.WithFS(faulty))
+	write(t, path, whole[:len(whole)/2])
+	_, err := s.Teams().Update(t.Context(), "alpha-team", func(*team.Config) error { return nil })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTornTask(t *testing.T) {
 	root, s, w := warned(t)
 	tasks, list := s.Tasks(), "t"
