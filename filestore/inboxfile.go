@@ -157,8 +157,7 @@ func (tx *inboxTx) current(ctx context.Context) (version, error) {
 // quarantine copies a torn inbox aside, where programs that list inboxes do not
 // see it, and returns its whole entries.
 func (tx *inboxTx) quarantine(v version, torn error) (version, error) {
-	name := "." + filepath.Base(tx.path) + ".damaged-" + strconv.FormatInt(time.Now().UnixMilli(), 10)
-	aside := filepath.Join(filepath.Dir(tx.path), name)
+	aside := tx.aside()
 	options := fsx.WriteOptions{Mode: layout.FileMode, Sync: tx.sync}
 	if _, err := fsx.WriteAtomic(tx.fsys, aside, v.content, options); err != nil {
 		return version{}, errors.Join(torn, err)
@@ -172,6 +171,34 @@ func (tx *inboxTx) quarantine(v version, torn error) (version, error) {
 	box := newInbox(parsed, content)
 	box.key, box.canonical = v.inbox.key, false
 	return version{inbox: box, content: content, entries: parsed, mended: true}, nil
+}
+
+// aside is where a damaged inbox is kept.
+func (tx *inboxTx) aside() string {
+	name := "." + filepath.Base(tx.path) + ".damaged-" + strconv.FormatInt(time.Now().UnixMilli(), 10)
+	return filepath.Join(filepath.Dir(tx.path), name)
+}
+
+// mend writes what is whole of a damaged inbox in its place. One that is too large
+// to be read is moved aside as it is.
+func (tx *inboxTx) mend(ctx context.Context) error {
+	v, err := tx.current(ctx)
+	if errors.Is(err, fsx.ErrTooLarge) {
+		aside := tx.aside()
+		if heldErr := tx.lock.Held(); heldErr != nil {
+			return heldErr
+		}
+		if moveErr := tx.fsys.RenameNew(tx.path, aside); moveErr != nil {
+			return errors.Join(err, moveErr)
+		}
+		tx.warn(fmt.Errorf("inbox kept as %s: %w", aside, err))
+		tx.wrote = true
+		return nil
+	}
+	if err != nil || !v.mended {
+		return err
+	}
+	return tx.save(v, v.content)
 }
 
 func (m *mail) known(path string) *inbox {

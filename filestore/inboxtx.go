@@ -53,6 +53,13 @@ func (m *mail) change(ctx context.Context, path string, damaged damage, step fun
 	return err
 }
 
+// checkFolders reports why an inbox may not be written that exists: a link leads
+// to it.
+func (m *mail) checkFolders(path string) error {
+	inboxes := filepath.Dir(path)
+	return errors.Join(m.isFolder(filepath.Dir(inboxes)), m.isFolder(inboxes))
+}
+
 func (m *mail) makeFolders(path string) error {
 	inboxes := filepath.Dir(path)
 	if err := fsx.MkdirOwn(m.fsys, filepath.Dir(inboxes), layout.DirMode); err != nil {

@@ -45,11 +45,32 @@ func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.I
 		return err
 	}
 	exists, err := m.exists(path)
+	if err == nil && exists {
+		err = m.checkFolders(path)
+	}
 	if err == nil && exists && len(ids) > 0 {
 		err = m.change(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went with its team just now
 		return fmt.Errorf("mark mail of %s read: %w", at, err)
+	}
+	return nil
+}
+
+func (m *mail) Mend(ctx context.Context, at mailbox.Address) error {
+	path, err := m.path(at)
+	if err != nil {
+		return err
+	}
+	exists, err := m.exists(path)
+	if err == nil && exists {
+		err = m.checkFolders(path)
+	}
+	if err == nil && exists {
+		err = m.change(ctx, path, mend, func(tx *inboxTx) error { return tx.mend(ctx) })
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went with its team just now
+		return fmt.Errorf("mend the inbox of %s: %w", at, err)
 	}
 	return nil
 }

@@ -58,10 +58,23 @@ func (s *Store) makeOwn(folder string) error {
 	return err
 }
 
+// isFolder is an error unless a folder stands at path: a symbolic link leads to
+// where others may write.
+func (s *Store) isFolder(path string) error {
+	info, err := s.fsys.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: path, Err: fsx.ErrNotFolder}
+	}
+	return err
+}
+
 // makeTeamSide makes a folder of ours in a team's: [team.ErrNotFound] when there
 // is no such team.
 func (s *Store) makeTeamSide(name, what string) error {
-	err := s.makeBelow(s.root.TeamDir(name), s.root.TeamSide(name, what))
+	err := s.isFolder(s.root.TeamDir(name))
+	if err == nil {
+		err = s.makeBelow(s.root.TeamDir(name), s.root.TeamSide(name, what))
+	}
 	return teamGone(err)
 }
 

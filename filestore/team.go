@@ -228,6 +228,9 @@ func (ts *teams) update(ctx context.Context, name string, change func(*team.Conf
 	if err == nil && !exists {
 		err = team.ErrNotFound
 	}
+	if err == nil {
+		err = ts.isFolder(filepath.Dir(path))
+	}
 	if err != nil {
 		return c, err
 	}

@@ -52,6 +52,10 @@ type Store interface {
 	// MarkRead marks these messages read; an id that is not there, or marked
 	// already, is no error.
 	MarkRead(ctx context.Context, at Address, ids []ID) error
+	// Mend makes an inbox readable that stays damaged: its file is set aside, with
+	// a warning, and what is whole of it goes on. It leaves a sound inbox alone, and
+	// is for who reads the inbox when Unread goes on to fail.
+	Mend(ctx context.Context, at Address) error
 	// Watch returns a channel of capacity one that is signalled when mail may
 	// have arrived, at the latest after the store's poll interval when another
 	// process wrote it. stop ends the watch; the channel is never closed.

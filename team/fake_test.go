@@ -34,6 +34,8 @@ type mails struct {
 	failPost   map[string]error // by agent
 	beforePost func()
 	failRead   error
+	beforeRead func() error
+	mend       func() // makes an inbox readable
 	failMark   error
 	didRead    func() // called when an inbox was read, before the reader has it
 
@@ -59,11 +61,23 @@ func (m *mails) Unread(ctx context.Context, at mailbox.Address) ([]mailbox.Messa
 	if m.failRead != nil {
 		return nil, m.failRead
 	}
+	if m.beforeRead != nil {
+		if err := m.beforeRead(); err != nil {
+			return nil, err
+		}
+	}
 	unread, err := m.Store.Unread(ctx, at)
 	if m.didRead != nil {
 		m.didRead()
 	}
 	return unread, err
+}
+
+func (m *mails) Mend(context.Context, mailbox.Address) error {
+	if m.mend != nil {
+		m.mend()
+	}
+	return nil
 }
 
 func (m *mails) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.ID) error {

@@ -28,6 +28,7 @@ type Inbox struct {
 	others *watches // over the inboxes from which receipts are wanted
 	due    bool     // there may be something to read
 	failed bool     // the last reading failed
+	told   string   // why, as it was returned
 }
 
 // Inbox opens the caller's mail; ok is false for a sub-agent, which has none,
@@ -80,8 +81,8 @@ const retryTime = 2 * time.Second
 // returns nothing when what came was not for the model: whoever watches whether
 // mail still waits can look again then. Errors: [ErrLeft] when a teammate has
 // left its team (the last call), the cause of ctx, and a store's; after a
-// store's, the next call waits a little and tries again. Only one goroutine may
-// call it.
+// store's, the next call waits a little and tries again, and returns when what it
+// finds is another error. Only one goroutine may call it.
 func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
 	for {
 		seat, changed, notes := in.place()
@@ -97,11 +98,18 @@ func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
 			in.due = false
 			mails, silent, err := in.take(ctx, seat)
 			in.failed = err != nil
+			if err == nil {
+				in.told = ""
+			}
 			if len(mails) > 0 {
 				return mails, nil
 			}
-			if silent || err != nil {
+			if err != nil && err.Error() != in.told {
+				in.told = err.Error()
 				return nil, err
+			}
+			if silent {
+				return nil, nil
 			}
 		}
 		in.others.set(in.awaitedReaders())
@@ -196,7 +204,7 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 		return nil, false, err
 	}
 	in.receipts.begin()
-	unread, err := in.teams.mail.Unread(ctx, seat.Address())
+	unread, err := in.unread(ctx, seat)
 	if err != nil {
 		in.receipts.abort()
 		return nil, false, err
@@ -226,6 +234,19 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 	mails = append(digested(seat, arrivals), seat.receiptNotes(read)...)
 	Sort(mails)
 	return mails, silent, err
+}
+
+// unread reads the inbox of a seat. One that could not be read a while ago either
+// is damaged, and is mended: nobody else may write to it for long.
+func (in *Inbox) unread(ctx context.Context, seat *Seat) ([]mailbox.Message, error) {
+	unread, err := in.teams.mail.Unread(ctx, seat.Address())
+	if err == nil || !in.failed {
+		return unread, err
+	}
+	if err := in.teams.mail.Mend(ctx, seat.Address()); err != nil {
+		return nil, err
+	}
+	return in.teams.mail.Unread(ctx, seat.Address())
 }
 
 // Shown marks mail read. Call it when the transcript has the mail; ids that are

@@ -311,19 +311,51 @@ func testNextTriesAgainAfterAnError(t *testing.T, alpha start) {
 		w := alpha(t, "w1")
 		in := w.inbox(t, mate("w1"))
 		w.send(t, "team-lead", "w1", "hello")
-		w.mails.failRead = errors.New("torn file")
+		tries := 0
+		w.mails.beforeRead = func() error {
+			switch tries++; {
+			case tries < 20:
+				return errors.New("no such device")
+			case tries < 30:
+				return errors.New("permission denied")
+			}
+			return nil
+		}
 		begin := time.Now()
-		for range 3 {
-			if _, err := in.Next(t.Context()); !errors.Is(err, w.mails.failRead) {
-				t.Fatalf("error %v", err)
+		for _, want := range []string{"no such device", "permission denied"} { // each is told once
+			if _, err := in.Next(t.Context()); err == nil || err.Error() != want {
+				t.Fatalf("error %v, want %s", err, want)
 			}
 		}
-		if waited := time.Since(begin); waited == 0 {
-			t.Error("it does not wait between its tries")
-		}
-		w.mails.failRead = nil
 		if mails := next(t, in); len(mails) != 1 {
 			t.Errorf("mail %v", mails)
+		}
+		if waited := time.Since(begin); tries != 30 || waited < 10*time.Second {
+			t.Errorf("%d tries within %v", tries, waited)
+		}
+	})
+}
+
+// What stays damaged is mended by its reader, who is the one that waits for it.
+func TestAnInboxThatStaysDamagedIsMended(t *testing.T) {
+	overWorlds(t, testAnInboxThatStaysDamagedIsMended)
+}
+
+func testAnInboxThatStaysDamagedIsMended(t *testing.T, alpha start) {
+	synctest.Test(t, func(t *testing.T) {
+		w := alpha(t, "w1")
+		in := w.inbox(t, mate("w1"))
+		w.send(t, "team-lead", "w1", "hello")
+		torn := errors.New("torn file")
+		w.mails.failRead = torn
+		var mended time.Time
+		w.mails.mend = func() { w.mails.failRead, mended = nil, time.Now() }
+		begin := time.Now()
+		if _, err := in.Next(t.Context()); !errors.Is(err, torn) || !mended.IsZero() {
+			t.Fatalf("error %v, mended at %v", err, mended)
+		}
+		if mails := next(t, in); len(mails) != 1 || mended.Sub(begin) < time.Second {
+			t.Errorf("mail %v, mended after %v", mails, mended.Sub(begin))
 		}
 	})
 }
