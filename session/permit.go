@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/cadre-dev/cadre/agent"
 	"github.com/cadre-dev/cadre/event"
@@ -87,5 +88,8 @@ func (o *owner) deny(req permitRequest, d permission.Decision, reason string) {
 	o.publish(event.ToolDenied{
 		Call: req.call.ID, Tool: req.spec.Name, Input: req.call.Input, Reason: d.Reason, Remedy: d.Remedy,
 	})
+	if a := req.access; a.As != "" && a.Command != "" { // the call does not show what was judged
+		reason = fmt.Sprintf("This call would run the command %q, which the rules for %s judge. %s", a.Command, a.As, reason)
+	}
 	req.reply <- agent.Verdict{Reason: reason}
 }

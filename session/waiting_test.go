@@ -218,6 +218,9 @@ func TestACallIsJudgedByTheRulesOfTheToolWhoseWorkItDoes(t *testing.T) {
 		if (end.Outcome.Text == "ran") != (want == "ran") {
 			t.Errorf("with %s allowed: %+v", rule, end.Outcome)
 		}
+		if told := end.Outcome.Text; want == "" && !strings.Contains(told, `the command "make test", which the rules for Bash judge`) {
+			t.Errorf("the model is not told what was judged: %q", told)
+		}
 	}
 }
 

@@ -183,7 +183,10 @@ func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 		options = append(options, team.WithReceipt())
 	}
 	d, err := seat.Send(ctx, *in.Recipient, *in.Content, *in.Summary, options...)
-	if err != nil {
+	switch {
+	case err != nil && strings.TrimSpace(*in.Recipient) == team.UserName:
+		return tool.Error(toPerson)
+	case err != nil:
 		return teamError(err)
 	}
 	out := sent{Success: true, Message: "Message sent to " + d.To + "'s inbox", Routing: routing{
@@ -194,6 +197,9 @@ func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 	}
 	return prettyResult(out)
 }
+
+// toPerson answers who writes back to a person.
+const toPerson = `"` + team.UserName + `" is a person, who has no inbox. Answer in the text of your reply, which they can read; if the team has to know it too, tell ` + team.LeadName + "."
 
 func broadcast(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 	reach, err := seat.Broadcast(ctx, *in.Content, *in.Summary)

@@ -128,6 +128,8 @@ func TestSendMessageRefuses(t *testing.T) {
 		{worker("w1"), `{"type":"shutdown_response","request_id":"x","approve":false}`, useError("content (reason) is required when rejecting a shutdown request")},
 		{worker("w1"), `{"type":"plan_approval_response","request_id":"x","recipient":"w1","approve":true}`,
 			"Only the team lead can approve plans. Teammates cannot approve their own or other plans."},
+		{worker("w1"), `{"to":"user","message":"x"}`, `"user" is a person, who has no inbox. Answer in the text of your reply, which they can read; ` +
+			"if the team has to know it too, tell team-lead."},
 		{chief, `{"to":"w","message":"x"}`, `There is no "w" in team "alpha". Did you mean w1? Members: team-lead, w1.`},
 	} {
 		r := o.call(t, tt.by, "SendMessage", tt.input)
