@@ -127,6 +127,11 @@ func showTeam(ctx context.Context, places []place, name string, asJSON bool) err
 		return err
 	}
 	d := teamDetail{teamView: p.viewTeam(ctx, config), List: viewTasks(config.Name, p.root, tasks), Mail: p.mailOf(ctx, config)}
+	asks, err := p.asksOf(ctx, config)
+	if err != nil {
+		return err
+	}
+	d.markAsking(asks)
 	if asJSON {
 		return writeJSON(d)
 	}

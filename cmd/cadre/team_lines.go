@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tui"
 )
 
@@ -30,7 +31,7 @@ func (l *teamLines) draw(now *teamState) error {
 	for _, a := range now.asks {
 		asks[a.ID] = true
 		if !l.asks[a.ID] {
-			lines = append(lines, "? "+cleanCell(a.ID)+" "+a.brief())
+			lines = append(lines, a.brief())
 		}
 	}
 	l.asks = asks
@@ -97,13 +98,17 @@ func (s *teamState) roster() string {
 	return strings.Join(parts, ", ")
 }
 
-// brief is the question in one line.
+// brief is the question in one line, for who knows the team.
 func (v askView) brief() string {
 	about := v.Question
 	if call := tui.Call(v.Tool, v.Input); call != cleanCell(v.Tool) {
 		about += " " + call
 	}
-	return shorten(v.who()+" asks: "+tui.Visible(about), 120)
+	who := v.AgentName
+	if who == "" {
+		who = team.LeadName
+	}
+	return "? " + cleanCell(v.ID) + " " + shorten(who+" asks: "+tui.Visible(about), 120)
 }
 
 // proofNote says of a task that proves itself how far that is.

@@ -78,7 +78,11 @@ func pictureOf(s *teamState, columns, rows int) []string {
 	for i, n := range shares(sections, max(room, 0)) {
 		lines = append(lines, sections[i].cut(n)...)
 	}
-	lines = append(lines[:min(len(lines), max(rows-1, 1))], "Ctrl+C leaves; the team goes on.")
+	last := "Ctrl+C leaves; the team goes on."
+	if len(s.asks) > 0 {
+		last += " To answer: cadre answer ID allow|deny"
+	}
+	lines = append(lines[:min(len(lines), max(rows-1, 1))], last)
 	for i := range lines {
 		lines[i] = cells.Fit(lines[i], columns)
 	}
@@ -193,11 +197,11 @@ func taskRank(t task.Task) int {
 	return 2
 }
 
-// askLines are the questions that wait, and how to answer them.
+// askLines are the questions that wait.
 func askLines(asks []askView) []string {
 	lines := make([]string, len(asks))
 	for i, a := range asks {
-		lines[i] = "? " + a.brief() + "  cadre answer " + cleanCell(a.ID) + " allow|deny"
+		lines[i] = a.brief()
 	}
 	return lines
 }

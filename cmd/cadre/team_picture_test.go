@@ -55,10 +55,23 @@ func TestPictureFits(t *testing.T) {
 // Every part gets its share of the room, and says how much of it is not shown.
 func TestPictureSharesItsRoom(t *testing.T) {
 	text := strings.Join(pictureOf(crowd(100, 100, 2, 100), 200, 30), "\n")
-	for _, want := range []string{"w0", "… 94 more", "? ", "ask-1 allow|deny", "… 94 before", "not proved, never checked"} {
+	for _, want := range []string{"w0", "… 94 more", "? ask-1 ", "cadre answer ID allow|deny", "… 94 before", "not proved, never checked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
 		}
+	}
+}
+
+// Whoever waits for an answer does not look idle.
+func TestMemberThatAsks(t *testing.T) {
+	v := teamView{Members: []memberView{{Name: "team-lead", Lead: true, State: stateOpen}, {Name: "ann", State: "idle"}, {Name: "bob", State: stateGone}}}
+	v.markAsking([]askView{{Ask: ask.Ask{AgentName: "ann"}}, {Ask: ask.Ask{AgentName: "bob"}}})
+	if got := strings.Join([]string{v.Members[0].State, v.Members[1].State, v.Members[2].State}, " "); got != "open asks gone" {
+		t.Error(got)
+	}
+	v.markAsking([]askView{{}})
+	if got := v.Members[0].State; got != stateAsks {
+		t.Errorf("the lead: %s", got)
 	}
 }
 

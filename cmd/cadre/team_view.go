@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -28,8 +29,8 @@ type teamView struct {
 // state is open or closed, or unknown of a lead that is another program.
 func (v teamView) state() string {
 	for _, m := range v.Members {
-		if m.Lead {
-			return m.State
+		if m.Lead && m.State == stateUnknown {
+			return stateUnknown
 		}
 	}
 	if v.Open {
@@ -38,11 +39,33 @@ func (v teamView) state() string {
 	return stateClosed
 }
 
-// What a lead does, as far as is known.
+// asksOf are the questions of a team's members that wait.
+func (p place) asksOf(ctx context.Context, c team.Config) ([]askView, error) {
+	all, err := p.asks(ctx)
+	return slices.DeleteFunc(all, func(a askView) bool {
+		return a.Team != c.Name && (c.LeadSessionID == "" || a.SessionID != c.LeadSessionID)
+	}), err
+}
+
+// markAsking says of members that run and wait for an answer that they do.
+func (v *teamView) markAsking(asks []askView) {
+	for i, m := range v.Members {
+		asking := slices.ContainsFunc(asks, func(a askView) bool {
+			return a.AgentName == m.Name || m.Lead && a.AgentName == ""
+		})
+		if asking && m.State != stateClosed && m.State != stateGone {
+			v.Members[i].State = stateAsks
+		}
+	}
+}
+
+// What a lead or a teammate does, as far as is known.
 const (
 	stateOpen    = "open"
 	stateClosed  = "closed"
 	stateUnknown = "unknown" // of another program's agents, which take no place
+	stateGone    = "gone"
+	stateAsks    = "asks" // it waits for an answer
 )
 
 type memberView struct {
@@ -53,7 +76,7 @@ type memberView struct {
 	Backend string `json:"backend,omitempty"`
 	Lead    bool   `json:"lead"`
 	Active  *bool  `json:"isActive,omitempty"`
-	State   string `json:"state"` // open, closed or unknown for the lead; working, idle, gone or unknown for others
+	State   string `json:"state"` // asks; open, closed or unknown for the lead; working, idle, gone or unknown for others
 	Unread  int    `json:"unread"`
 	Error   string `json:"error,omitempty"`
 }
@@ -175,7 +198,7 @@ func (p place) memberState(ctx context.Context, c team.Config, m team.Member, op
 	}
 	switch {
 	case !here:
-		return "gone", nil
+		return stateGone, nil
 	case busy:
 		return "working", nil
 	}

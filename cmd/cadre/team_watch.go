@@ -115,15 +115,10 @@ func (p place) stateOf(ctx context.Context, name string, mail *mailReader) (*tea
 	if s.tasks, err = p.Tasks().List(ctx, config.Name); err != nil {
 		return nil, err
 	}
-	all, err := p.asks(ctx)
-	if err != nil {
+	if s.asks, err = p.asksOf(ctx, config); err != nil {
 		return nil, err
 	}
-	for _, a := range all {
-		if a.Team == config.Name || a.SessionID == config.LeadSessionID {
-			s.asks = append(s.asks, a)
-		}
-	}
+	s.view.markAsking(s.asks)
 	s.mail = mail.all(ctx, config)
 	return s, nil
 }
