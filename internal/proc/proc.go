@@ -52,9 +52,9 @@ type Exit struct {
 //
 // When this process dies meanwhile, however it dies, what the run has started is
 // ended all the same: by a watchdog, a small process that the first run starts
-// (Unix); with it go those that left the group (Linux). On Windows the system
-// ends what this process started. What has left its group without being killed,
-// and so outlives its run, is let go.
+// (Unix). On Windows the system ends what this process started. What has left its
+// group on purpose may outlive its run, not this process: the watchdog ends it
+// when this process is gone, however that came (Linux).
 func Run(ctx context.Context, c Command) (Exit, error) {
 	r := underWay.begin()
 	defer r.end()

@@ -3,14 +3,11 @@ package proc
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"github.com/cadre-dev/cadre/internal/ids"
 )
 
 // Record has this process keep the list of what it is running as a file in the
@@ -27,16 +24,17 @@ func Record(dir string) {
 	}
 }
 
-// newRegistry makes a list in the folder dir. It is locked for as long as this
+// newRegistry makes a list in the folder dir, named after the base of the marks:
+// what has left a run that is not in the list any more is found by it. It is locked for as long as this
 // process or the watchdog lives, which has it open too. So one that is not
 // locked is of a process whose watchdog did not come to its work. It is nil
 // when it cannot be had.
-func newRegistry(dir string) *list {
+func newRegistry(dir, base string) *list {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return nil
 	}
 	for range 3 { // a sweep may take it away before it is locked
-		path := filepath.Join(dir, fmt.Sprintf("%d-%s", os.Getpid(), ids.Hex(8)))
+		path := filepath.Join(dir, fmt.Sprintf("%d-%s", os.Getpid(), base))
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return nil
@@ -86,7 +84,9 @@ func Sweep(dir string) error {
 			continue
 		}
 		left = append(left, file)
-		marks = append(marks, marksIn(file)...)
+		if base, ok := baseOf(name.Name()); ok {
+			marks = append(marks, base+".")
+		}
 	}
 	endMarked(marks)
 	for _, file := range left { // still locked: no other sweep is at it
@@ -96,18 +96,10 @@ func Sweep(dir string) error {
 	return err
 }
 
-// marksIn reads a list.
-func marksIn(file io.Reader) []string {
-	const limit = 1 << 20
-	data, _ := io.ReadAll(io.LimitReader(file, limit))
-	var marks []string
-	for line := range strings.Lines(string(data)) {
-		mark, _, _ := strings.Cut(strings.Trim(line, "\x00\n"), " ")
-		if isMark(mark) {
-			marks = append(marks, mark)
-		}
-	}
-	return marks
+// baseOf is what the marks begin with of the process whose list has this name.
+func baseOf(list string) (base string, ok bool) {
+	_, base, _ = strings.Cut(list, "-")
+	return base, isMark(markOf(base, 1))
 }
 
 // endMarked asks the processes with these marks to end, and kills them after the

@@ -33,6 +33,12 @@ func TestSweep(t *testing.T) {
 		p.tell("run " + script)
 		pids = append(pids, p.pids(1)...)
 	}
+	left := filepath.Join(t.TempDir(), "left") // by a run that has ended
+	p.tell("wait setsid sh -c 'echo $$; : >" + left + "; exec sleep 1000 >/dev/null' & until [ -e " + left + " ]; do sleep 0.01; done")
+	pids = append(pids, p.pids(1)...)
+	if got := p.said(); got != "done" {
+		t.Fatal(got)
+	}
 	sweep := func() {
 		if err := Sweep(dir); err != nil {
 			t.Error(err)
@@ -75,8 +81,10 @@ func TestSweepPassesOverForeignFiles(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "text"), []byte(" \n=\nPATH\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"text", "1-", "2-PATH", "3-PATH.1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(" \n=\nPATH\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := Sweep(dir); err != nil { // would end this very test, were PATH a mark
 		t.Error(err)

@@ -53,7 +53,7 @@ func (r *run) started(group int) {
 	}
 }
 
-// end says that nothing of the run is left, or that what is left may stay.
+// end says that nothing of the run is left, but what has left its group.
 func (r *run) end() {
 	if r.entry != nil {
 		r.entry.remove()
@@ -91,7 +91,7 @@ func (rs *runs) openList() {
 	rs.mu.Unlock()
 	rs.base = ids.Hex(baseLength)
 	if dir != "" {
-		rs.list = newRegistry(dir)
+		rs.list = newRegistry(dir, rs.base)
 	}
 	if rs.list != nil {
 		return

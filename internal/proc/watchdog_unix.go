@@ -16,8 +16,8 @@ var watchdogScript string
 
 // watchdog is a shell that waits for the end of a pipe of which only this process
 // holds the other end: it comes when this process dies, however it dies. Then
-// it ends what the list names. When the list is empty, as at an orderly end, it
-// just ends.
+// it ends what the list names, and whatever else carries a mark of this process
+// (Linux).
 type watchdog struct {
 	up   chan struct{} // closed when the shell has started, or could not be
 	pid  int           // of the shell; 0 when it could not be started, or is dead

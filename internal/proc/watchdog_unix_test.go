@@ -208,10 +208,10 @@ func TestNothingOutlivesAKill(t *testing.T) {
 	wantGone(t, append(pids, watchdog)...)
 }
 
-// TestWatchdogLeavesEndedRunsAlone shows that a run is forgotten when it ends, and
-// that the watchdog's pipe is nobody else's: what leaves its group on purpose
-// stays when its run ends, and would hold it open.
-func TestWatchdogLeavesEndedRunsAlone(t *testing.T) {
+// TestWhatLeftAnEndedRunEndsWithItsProcess: what leaves its group on purpose stays
+// when its run ends, and goes when the process does, in order or not. It does not
+// hold the watchdog's pipe open, which is nobody else's.
+func TestWhatLeftAnEndedRunEndsWithItsProcess(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("no setsid here")
 	}
@@ -223,11 +223,16 @@ func TestWatchdogLeavesEndedRunsAlone(t *testing.T) {
 		if got := p.said(); got != "done" {
 			t.Fatal(got)
 		}
+		if !alive(pid) {
+			t.Error("it was ended with its run")
+		}
 		watchdog := p.watchdog()
 		end(p)
 		wantGone(t, watchdog)
-		if !alive(pid) {
-			t.Error("the watchdog ended what an ended run had let go")
+		if runtime.GOOS == "linux" {
+			wantGone(t, pid)
+		} else {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
@@ -340,7 +345,8 @@ func TestWatchdogKnowsItsOwn(t *testing.T) {
 		ends bool
 	}{
 		{"A=b", false},
-		{markName + "=" + markOf(base, 10), false},
+		{markName + "=" + markOf(strings.Repeat("0b", baseLength/2), 1), false},
+		{markName + "=" + markOf(base, 10), true}, // of a run that has ended
 		{markName + "=" + markOf(base, 1), true},
 	} {
 		cmd := exec.CommandContext(t.Context(), "sleep", "1000")
