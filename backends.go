@@ -129,6 +129,9 @@ func (b *backends) Kind(ctx context.Context) (string, error) {
 // Start implements [team.Backend]: where Kind has said.
 func (b *backends) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
 	if s.Member.BackendType == team.InProcess {
+		if err := b.sweep(ctx, s.Seat.Address()); err != nil {
+			b.r.warn(err) // its own program was not seen running
+		}
 		return b.within.Start(ctx, s)
 	}
 	panes, err := b.choose(ctx)
@@ -143,6 +146,18 @@ func (b *backends) Start(ctx context.Context, s team.Spawn) (team.Started, error
 
 // errNoPanes says that the terminal is gone that was there a moment ago.
 var errNoPanes = errors.New("there are no panes any more: start the teammate again")
+
+// sweep closes the pane that a teammate has had before it came into this process.
+func (b *backends) sweep(ctx context.Context, who mailbox.Address) error {
+	panes, err := b.forRecorded(ctx, who)
+	if err == nil && panes != nil {
+		err = panes.Sweep(ctx, who)
+	}
+	if err != nil {
+		return fmt.Errorf("close the former pane of %s: %w", who, err)
+	}
+	return nil
+}
 
 // Stop implements [team.Backend]. A teammate may run in a pane that an earlier
 // process of this session has opened, wherever new ones run now.

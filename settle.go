@@ -3,6 +3,7 @@ package cadre
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	ceiling := r.settings.PrintWaitCeiling
 	timer := time.NewTimer(ceiling)
 	defer timer.Stop()
+	look := time.NewTicker(settleLook)
+	defer look.Stop()
 	epoch := r.lead.State().Epoch
 	for {
 		quiet, err := r.quiet(ctx)
@@ -41,6 +44,7 @@ func (r *Runtime) Settled(ctx context.Context) error {
 		}
 		select {
 		case <-r.tree.Calm():
+		case <-look.C:
 		case <-r.lead.Done():
 			return nil
 		case <-timer.C:
@@ -55,6 +59,10 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	}
 }
 
+// settleLook is how late Settled notices what comes about without a session of this
+// process: a question of a teammate elsewhere is settled, its mail is marked read.
+const settleLook = time.Second
+
 // quiet reports whether nothing is at work. What each part says is looked at
 // twice: only when no session has moved in between did all of it hold at once.
 func (r *Runtime) quiet(ctx context.Context) (bool, error) {
@@ -63,7 +71,7 @@ func (r *Runtime) quiet(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	waiting, err := r.waiting(ctx)
-	if err != nil || waiting {
+	if err != nil || waiting != "" {
 		return false, err
 	}
 	after, ok := r.epochs()
@@ -100,16 +108,17 @@ func (r *Runtime) sessions() []*session.Session {
 	return all
 }
 
-// waiting reports whether input is on its way to a session: the notice of a
-// job, mail that is not marked read, a task that somebody will take.
-func (r *Runtime) waiting(ctx context.Context) (bool, error) {
+// waiting says what is on its way to a session: the notice of a job, mail that is
+// not marked read, a task that somebody will take, a teammate at work elsewhere. ""
+// when nothing is.
+func (r *Runtime) waiting(ctx context.Context) (string, error) {
 	lead := r.leadCaller()
 	if r.jobs.Waiting(lead.Key()) > 0 {
-		return true, nil
+		return "a job's end has not been told", nil
 	}
 	for _, m := range r.members.all() {
 		if r.jobs.Waiting(m.caller.Key()) > 0 {
-			return true, nil
+			return fmt.Sprintf("a job's end has not been told to %s", m.caller.AgentName), nil
 		}
 	}
 	return r.teams.Waiting(ctx, lead)
@@ -128,6 +137,11 @@ func (r *Runtime) openWork(ctx context.Context) []string {
 	}
 	for _, j := range r.jobs.Active("") {
 		open = append(open, fmt.Sprintf("job %s runs (%s)", j.ID, j.Title))
+	}
+	if what, err := r.waiting(ctx); err != nil {
+		open = append(open, err.Error())
+	} else if what != "" && !slices.Contains(open, what) {
+		open = append(open, what)
 	}
 	list, err := r.stores.tasks.List(ctx, r.teams.TaskList(r.leadCaller()))
 	if err != nil {

@@ -89,7 +89,22 @@ func (s *Seat) rememberSelf(ctx context.Context, by tool.Caller) error {
 	if err != nil {
 		return err
 	}
-	r.AgentID, r.SessionID, r.Project, r.Backend, r.Signs, r.Ended = by.AgentID, by.SessionID, by.Cwd, s.backend, true, nil
+	r.AgentID, r.SessionID, r.Project, r.Backend = by.AgentID, by.SessionID, by.Cwd, s.backend
+	r.Signs, r.Starting, r.Ended = true, false, nil
+	return s.Remember(ctx, r)
+}
+
+// checkedIn keeps that a teammate in a pane runs, if that is another program: ours
+// has kept it itself.
+func (s *Seat) checkedIn(ctx context.Context) error {
+	r, _, err := s.teams.record(ctx, s.Address())
+	if err != nil || r.Signs || !r.Starting {
+		return err
+	}
+	if _, ours, err := s.teams.presence.Find(ctx, s.Address()); ours || err != nil {
+		return err
+	}
+	r.Starting = false
 	return s.Remember(ctx, r)
 }
 

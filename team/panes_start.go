@@ -42,7 +42,7 @@ func (b *Panes) start(ctx context.Context, s Spawn, who mailbox.Address) (*paneM
 
 // open opens a pane for a teammate, whose program does not start yet.
 func (b *Panes) open(ctx context.Context, s Spawn, who mailbox.Address) (*paneMate, error) {
-	if err := b.sweep(ctx, who); err != nil {
+	if err := b.Sweep(ctx, who); err != nil {
 		return nil, err
 	}
 	if err := b.cfg.Ready(ctx, who.Team); err != nil {
@@ -83,12 +83,15 @@ func (b *Panes) begin(ctx context.Context, s Spawn, m *paneMate) error {
 	if err := b.awaitCheckIn(ctx, m, prompt); err != nil {
 		return err
 	}
+	if err := s.Seat.checkedIn(ctx); err != nil {
+		return err
+	}
 	return b.add(ctx, m)
 }
 
-// sweep closes the pane of a former teammate of this name, if it still shows why
-// that one has ended.
-func (b *Panes) sweep(ctx context.Context, who mailbox.Address) error {
+// Sweep closes the pane of a former teammate of this name: it still shows why that
+// one has ended, or its lead was killed while it started.
+func (b *Panes) Sweep(ctx context.Context, who mailbox.Address) error {
 	place, ok, err := b.recorded(ctx, who)
 	if err != nil || !ok {
 		return err

@@ -65,7 +65,8 @@ func (t *Teams) isOurs(ctx context.Context, who mailbox.Address) (bool, error) {
 func (m *Member) apart() bool { return m.BackendType != "" && m.BackendType != InProcess }
 
 // runs reports whether a teammate on the roster of a team that this process leads
-// runs, as far as can be known: another program's in a pane is believed to.
+// runs, as far as can be known: another program's in a pane is believed to, once
+// its lead has seen it run.
 func (t *Teams) runs(ctx context.Context, team string, m Member) (bool, error) {
 	if !m.apart() {
 		return t.runsHere(team, m.Name), nil
@@ -75,8 +76,8 @@ func (t *Teams) runs(ctx context.Context, team string, m Member) (bool, error) {
 	if present || err != nil {
 		return present, err
 	}
-	ours, err := t.isOurs(ctx, who)
-	return !ours, err
+	record, kept, err := t.record(ctx, who)
+	return err == nil && !record.Signs && !record.Starting && (kept || m.PaneID != ""), err
 }
 
 // runsHere reports whether a teammate was started by this process and has not

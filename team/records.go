@@ -59,6 +59,7 @@ type AgentRecord struct {
 	Mode        string    `json:"mode,omitempty"`     // permission mode it works in; "" the lead's
 	PlanFile    string    `json:"planFile,omitempty"` // of a teammate that has to plan
 	Signs       bool      `json:"signs"`              // it is ours: its protocol messages carry a seal
+	Starting    bool      `json:"starting,omitempty"` // in a pane, where its lead has not seen it run yet
 	Since       time.Time `json:"since"`
 	Ended       *Ending   `json:"ended,omitempty"` // it is leaving, and its lead does not know yet
 }

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/tool"
 )
 
 // Revive brings back a teammate that [Teams.Reopen] found absent, by the backend
 // of this process, whatever it ran in before: its conversation goes on, its tasks
 // are still its own, and its unread mail comes by itself. One whose conversation
-// never began is started with its prompt. When it cannot be brought back it is
-// absent as before, to be reported to [Teams.Gone]. Errors: [ErrNotLead],
+// never began, or is gone, is started with its prompt. When it cannot be brought
+// back it is absent as before, to be reported to [Teams.Gone]. Errors: [ErrNotLead],
 // [ErrNoRecord] when nothing was kept of it, as of another program's teammate.
 func (t *Teams) Revive(ctx context.Context, by tool.Caller, m Member) (Member, error) {
 	lead, ok := t.Seat(by)
@@ -22,37 +23,102 @@ func (t *Teams) Revive(ctx context.Context, by tool.Caller, m Member) (Member, e
 	case t.backend == nil:
 		return m, fmt.Errorf("bring teammate %q back: %w", m.Name, errors.ErrUnsupported)
 	}
-	seat := newSeat(t, lead.Team, m.Name, lead.session)
-	record, ok, err := t.record(ctx, seat.Address())
-	if err == nil && !ok {
-		err = ErrNoRecord
-	}
-	var kind string
-	if err == nil {
-		kind, err = t.backend.Kind(ctx)
-	}
+	m, err := t.revive(ctx, by, lead, m)
 	if err != nil {
-		return m, fmt.Errorf("bring teammate %q back: %w", m.Name, err)
-	}
-	config, m, err := t.rehouse(ctx, lead, m.Name, kind)
-	if err != nil {
-		return m, fmt.Errorf("bring teammate %q back: %w", m.Name, err)
-	}
-	seat = t.seat(config, m)
-	spawn := firstSpawn(by, seat, &config, m, SpawnRequest{Description: record.Description, Prompt: m.Prompt})
-	if record.SessionID != "" {
-		spawn.Record, spawn.Introduction = &record, ""
-		if spawn.Input, err = seat.backNote(ctx); err != nil {
-			t.unseat(seat)
-			return m, err
-		}
-	}
-	if m, err = t.start(ctx, lead, spawn); err != nil {
-		t.unseat(seat)
 		return m, fmt.Errorf("bring teammate %q back: %w", m.Name, err)
 	}
 	t.changes.beat()
 	return m, nil
+}
+
+func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m Member) (Member, error) {
+	record, err := t.revivable(ctx, mailbox.Address{Team: lead.Team, Agent: m.Name})
+	if err != nil {
+		return m, err
+	}
+	goesOn, err := t.hasConversed(ctx, record)
+	if err != nil {
+		return m, err
+	}
+	kind, err := t.backend.Kind(ctx)
+	if err != nil {
+		return m, err
+	}
+	config, m, err := t.rehouse(ctx, lead, m.Name, kind)
+	if err != nil {
+		return m, err
+	}
+	seat := t.seat(config, m)
+	spawn := firstSpawn(by, seat, &config, m, SpawnRequest{Description: record.Description, Prompt: m.Prompt})
+	if goesOn {
+		spawn.Record, spawn.Introduction = &record, ""
+		spawn.Input, err = seat.backNote(ctx)
+	} else {
+		err = seat.beginAgain(ctx, record, m)
+	}
+	if err == nil {
+		m, err = t.start(ctx, lead, spawn)
+	}
+	if err != nil {
+		t.unseat(seat)
+	}
+	return m, err
+}
+
+// revivable is what was kept of a teammate; the zero record of one whose lead was
+// killed when it had just written it down. Another program's, which is started
+// by that program, has none and has a pane.
+func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (AgentRecord, error) {
+	record, kept, err := t.record(ctx, who)
+	if err != nil || kept {
+		return record, err
+	}
+	config, err := t.store.Load(ctx, who.Team)
+	if err != nil {
+		return record, err
+	}
+	if m := config.Find(who.Agent); m == nil || m.apart() && m.PaneID != "" {
+		return record, ErrNoRecord
+	}
+	return record, nil
+}
+
+// hasConversed reports whether a teammate has a conversation to go on with.
+func (t *Teams) hasConversed(ctx context.Context, r AgentRecord) (bool, error) {
+	if r.SessionID == "" || t.conversed == nil {
+		return r.SessionID != "", nil
+	}
+	return t.conversed(ctx, r)
+}
+
+// beginAgain prepares a teammate that has no conversation for its prompt. That of the
+// first try may still wait in its inbox. What it had begun, if its conversation was
+// lost, is anybody's: it knows nothing of it.
+func (s *Seat) beginAgain(ctx context.Context, r AgentRecord, m Member) error {
+	if r.SessionID != "" {
+		if _, err := s.teams.tasks.Release(ctx, s.Team, s.Name); err != nil {
+			return err
+		}
+	}
+	r.AgentID, r.SessionID, r.Project = "", "", ""
+	r.Backend, r.Signs, r.Starting = m.BackendType, !m.apart(), m.apart()
+	if err := s.Remember(ctx, r); err != nil {
+		return err
+	}
+	unread, err := s.teams.mail.Unread(ctx, s.Address())
+	if err != nil {
+		return err
+	}
+	var first []mailbox.ID
+	for _, mail := range unread {
+		if mail.From == LeadName && mail.Text == m.Prompt {
+			first = append(first, mail.ID)
+		}
+	}
+	if len(first) == 0 {
+		return nil
+	}
+	return s.teams.mail.MarkRead(ctx, s.Address(), first)
 }
 
 // rehouse writes into the roster that a member runs where this process runs its

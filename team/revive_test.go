@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -194,5 +195,49 @@ func testRecap(t *testing.T, alpha start) {
 	}
 	if text, err = w.Recap(t.Context(), tool.Caller{SessionID: "session-2"}); text != "" || err != nil {
 		t.Errorf("without a team: %q, %v", text, err)
+	}
+}
+
+// A lead that is killed while it starts a teammate in a pane finds it again: it is
+// started with its prompt, of which a first one may wait unread.
+func TestReviveOfOneWhoseStartWasCutShort(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		w := apartTeam(t)
+		_, err := w.rosters.Update(t.Context(), "alpha", func(c *team.Config) error {
+			c.Members = append(c.Members, team.Member{
+				AgentID: "w1@alpha", Name: "w1", AgentType: "general-purpose", BackendType: "tmux", Prompt: "Do it.",
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if recorded {
+			doc := `{"name":"w1","sessionId":"","backend":"tmux","signs":false,"starting":true,"description":"the work"}`
+			if err := w.kept.Records().Put(t.Context(), "alpha", team.RecordAgent, "w1", []byte(doc)); err != nil {
+				t.Fatal(err)
+			}
+			first := mailbox.Message{From: team.LeadName, Text: "Do it.", Timestamp: "2026-11-21T03:18:57.981Z"}
+			if err := w.mails.Post(t.Context(), mailbox.Address{Team: "alpha", Agent: "w1"}, first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.restart()
+		absent, _, err := w.Reopen(t.Context(), leader)
+		if err != nil || len(absent) != 1 {
+			t.Fatalf("absent %v, %v", absent, err)
+		}
+		w.backend.started = nil
+		if _, err := w.Revive(t.Context(), leader, absent[0]); err != nil {
+			t.Fatal(err)
+		}
+		s := w.backend.started[0]
+		if s.Record != nil || s.Introduction == "" || !strings.Contains(s.Input, "\nDo it.\n") {
+			t.Errorf("started %+v", s)
+		}
+		unread, err := w.mails.Unread(t.Context(), mailbox.Address{Team: "alpha", Agent: "w1"})
+		if err != nil || len(unread) != 0 {
+			t.Errorf("its inbox has %+v, %v", unread, err)
+		}
 	}
 }

@@ -63,7 +63,9 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 		return Spawned{}, err
 	}
 	seat := t.seat(config, member)
-	record := AgentRecord{Backend: member.BackendType, Description: r.Description, Signs: !member.apart()}
+	record := AgentRecord{
+		Backend: member.BackendType, Description: r.Description, Signs: !member.apart(), Starting: member.apart(),
+	}
 	if err := seat.Remember(ctx, record); err != nil {
 		return Spawned{}, errors.Join(err, t.undo(ctx, seat))
 	}

@@ -40,6 +40,10 @@ type Options struct {
 	// is delivered again.
 	Answered func(ctx context.Context, who mailbox.Address, askID string, answer ask.Answer) error
 
+	// Conversed reports whether anything was kept of a teammate's conversation. nil:
+	// a record that names one is taken at its word.
+	Conversed func(ctx context.Context, r AgentRecord) (bool, error)
+
 	// Publish tells what happened: by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
 	Publish func(by event.Agent, body event.Body)
@@ -58,20 +62,21 @@ type Policy struct {
 // Teams is the teams of this process. Its methods may be called from any
 // goroutine.
 type Teams struct {
-	store    Store
-	mail     mailbox.Store
-	tasks    task.Store
-	backend  Backend
-	publish  func(by event.Agent, body event.Body)
-	seals    mailbox.Seals
-	records  Records
-	presence Presence
-	policy   Policy
-	consent  consentOptions
-	changes  pulse // of what agents do, and of who is there
-	waits    waits // of agents for each other
-	told     told  // what this process has posted
-	since    time.Time
+	store     Store
+	mail      mailbox.Store
+	tasks     task.Store
+	backend   Backend
+	publish   func(by event.Agent, body event.Body)
+	seals     mailbox.Seals
+	records   Records
+	presence  Presence
+	policy    Policy
+	consent   consentOptions
+	conversed func(context.Context, AgentRecord) (bool, error)
+	changes   pulse // of what agents do, and of who is there
+	waits     waits // of agents for each other
+	told      told  // what this process has posted
+	since     time.Time
 
 	mu    sync.Mutex // guards what follows; never held across I/O
 	crews map[string]*crew
@@ -108,7 +113,7 @@ func New(o Options) *Teams {
 	return &Teams{
 		store: o.Store, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
 		seals: o.Seals, records: o.Records, presence: o.Presence, policy: o.Policy, publish: publish,
-		consent: o.consent(), since: time.Now(),
+		consent: o.consent(), conversed: o.Conversed, since: time.Now(),
 		crews: make(map[string]*crew), leads: make(map[string]*lead),
 	}
 }

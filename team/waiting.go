@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cadre-dev/cadre/mailbox"
@@ -9,19 +10,19 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Waiting reports whether something goes on in the caller's team that the
-// caller's process does not see in its own sessions: a teammate in another
-// process is at work, mail is not marked read that a running agent will get, or
-// there is a task that one may claim. For a teammate with a process of its own,
-// only what concerns itself counts. Without a team nothing does.
-func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (bool, error) {
+// Waiting says in a few words what goes on in the caller's team that the caller's
+// process does not see in its own sessions: a teammate in another process is at
+// work, mail is not marked read that a running agent will get, or there is a task
+// that one may claim. For a teammate with a process of its own, only what concerns
+// itself counts. "" when there is nothing, and without a team.
+func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err error) {
 	seat, ok := t.Seat(by)
 	if !ok {
-		return false, nil
+		return "", nil
 	}
 	mates, err := t.aliveIn(ctx, seat.Team)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	readers := []string{LeadName}
 	if seat.own {
@@ -30,17 +31,24 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (bool, error) {
 	}
 	for _, m := range mates {
 		if m.apart() && m.Name != seat.Name && m.IsActive != nil && *m.IsActive {
-			return true, nil
+			return m.Name + " is at work", nil
 		}
 		readers = append(readers, m.Name)
 	}
 	for _, name := range readers {
 		unread, err := t.mail.Unread(ctx, mailbox.Address{Team: seat.Team, Agent: name})
-		if err != nil || len(unread) > 0 {
-			return len(unread) > 0, err
+		if err != nil {
+			return "", err
+		}
+		if len(unread) > 0 {
+			return fmt.Sprintf("%s has not read its mail (%d)", name, len(unread)), nil
 		}
 	}
-	return t.claimable(ctx, seat.Team, mates)
+	claimable, err := t.claimable(ctx, seat.Team, mates)
+	if err != nil || !claimable {
+		return "", err
+	}
+	return "a task can be claimed", nil
 }
 
 // claimable reports whether one of these teammates may take a task.
