@@ -43,7 +43,7 @@ var onlyFrom = map[string][]string{
 // standard library that they must do without.
 var (
 	onlyTo = map[string][]string{
-		"internal/storetest": {"transcript", "mailbox", "task", "team", "ask", "internal"},
+		"internal/storetest": {"transcript", "mailbox", "task", "team", "ask", "job", "internal"},
 	}
 	without = map[string][]string{
 		"permission": {"os", "net", "syscall", "io/ioutil"}, // Decide is pure

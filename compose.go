@@ -2,6 +2,7 @@ package cadre
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -34,7 +35,7 @@ func (r *Runtime) compose(watch context.Context) {
 		Backend: r.backend(), Publish: r.publishTeam,
 		Policy: team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
 		Mode:   func() string { return string(r.lead.State().Mode) },
-		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk,
+		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk, Conversed: r.conversed,
 	})
 	r.agentTool = builtin.AgentTool(r.teams, r, agentTypes)
 	if r.backends != nil {
@@ -113,6 +114,10 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	past, err := r.adoptJobs(ctx, p)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
 	model, name := r.models.named(p.caller.Model)
 	p.caller.Model = name
 	policy := r.policyFor(p)
@@ -127,10 +132,23 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
 		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline, Desk: r.stores.desk,
-		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key()}}, Recall: mail.recall,
+		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key()}},
+		Lost:    past.OfCall, Recall: func(receipts []string) { mail.recall(receipts); past.Recall(receipts) },
 		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface, ModeNote: modeNote,
 		Accept: r.accept,
 	})
+}
+
+// adoptJobs takes up the jobs of a part whose transcript is open. Of a main session,
+// nobody else has anything running.
+func (r *Runtime) adoptJobs(ctx context.Context, p part) (*job.Past, error) {
+	kept := r.stores.jobs(p.ref)
+	if p.ref.Agent == "" {
+		if err := kept.Settle(ctx, job.Lost()); err != nil {
+			return nil, err
+		}
+	}
+	return r.jobs.Adopt(ctx, p.caller.Key(), kept)
 }
 
 // policyFor is the tree's policy in the mode of the part: its own, else that of

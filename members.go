@@ -46,6 +46,7 @@ func (r *Runtime) addMember(m *member, started event.AgentStarted, ended func())
 			_ = m.session.Close(session.ErrLeave) // what could not be given back was told
 		}
 		r.stopJobs(m.caller.Key())
+		r.jobs.Disown(m.caller.Key())
 		r.members.mu.Lock()
 		delete(r.members.live, m.caller.AgentID)
 		r.members.mu.Unlock()

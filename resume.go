@@ -25,20 +25,73 @@ func (r *Runtime) pickSession(ctx context.Context) (transcript.Ref, error) {
 	if !r.cfg.Fork {
 		return *from, nil
 	}
-	return fresh, r.fork(ctx, *from, fresh, false)
+	return fresh, r.stores.transcripts.Fork(ctx, *from, fresh, false)
 }
 
 // resumable makes the conversation of a teammate one that a process of its own can
 // resume, and returns its session id ([team.PanesConfig]). What it was told inside
 // its lead's process is copied into a main session, with the marks of the mail
-// that it has seen.
+// that it has seen, its open questions and what became of its jobs.
 func (r *Runtime) resumable(ctx context.Context, record team.AgentRecord) (string, error) {
 	if record.AgentID == "" {
 		return record.SessionID, nil
 	}
 	kept := transcript.Ref{Project: record.Project, Session: record.SessionID, Agent: record.AgentID}
 	own := transcript.Ref{Project: record.Project, Session: ids.UUID()}
-	return own.Session, r.fork(ctx, kept, own, true)
+	if err := r.stores.transcripts.Fork(ctx, kept, own, true); err != nil {
+		return "", err
+	}
+	return own.Session, errors.Join(r.copyAsks(ctx, kept, own), r.copyJobs(ctx, kept, own))
+}
+
+// conversed reports whether anything was kept of what a teammate said and was told.
+func (r *Runtime) conversed(ctx context.Context, record team.AgentRecord) (bool, error) {
+	return r.stores.transcripts.Exists(ctx, transcript.Ref{
+		Project: record.Project, Session: record.SessionID, Agent: record.AgentID,
+	})
+}
+
+// copyAsks makes the open questions of a session those of its copy.
+func (r *Runtime) copyAsks(ctx context.Context, from, to transcript.Ref) error {
+	open, err := r.stores.asks(from).Pending(ctx)
+	if err != nil {
+		return err
+	}
+	kept := r.stores.asks(to)
+	for _, a := range open {
+		a.SessionID, a.AgentID = to.Session, to.Agent
+		if err := kept.Put(ctx, a); err != nil {
+			return err
+		}
+		if a.Answer != nil {
+			continue // it lies on the desk no more
+		}
+		if err := r.stores.desk.Lay(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyJobs keeps the jobs of a session for its copy too.
+func (r *Runtime) copyJobs(ctx context.Context, from, to transcript.Ref) error {
+	past, err := r.stores.jobs(from).All(ctx)
+	if err != nil {
+		return err
+	}
+	kept := r.stores.jobs(to)
+	for _, j := range past {
+		if err := kept.Begin(ctx, j); err != nil {
+			return err
+		}
+		if j.End == nil {
+			continue // it is the copy's to settle
+		}
+		if err := kept.End(ctx, j.ID, *j.End); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resumed finds the session to go on with; nil when a new one is wanted.
@@ -60,28 +113,4 @@ func (r *Runtime) resumed(ctx context.Context) (*transcript.Ref, error) {
 		return nil, fmt.Errorf("no conversation found with session ID: %s: %w", r.cfg.Resume, transcript.ErrNotFound)
 	}
 	return nil, fmt.Errorf("no conversation to continue in %s: %w", r.cfg.Cwd, transcript.ErrNotFound)
-}
-
-// fork copies a session, which may be open elsewhere, under a new id. Mail that
-// the original has seen is the original's, unless the copy takes its place.
-func (r *Runtime) fork(ctx context.Context, from, to transcript.Ref, instead bool) error {
-	entries, err := r.stores.transcripts.Read(ctx, from)
-	if err != nil {
-		return fmt.Errorf("fork %s: %w", from, err)
-	}
-	log, err := r.stores.transcripts.Open(ctx, to)
-	if err != nil {
-		return fmt.Errorf("fork %s: %w", from, err)
-	}
-	for i := range entries {
-		entries[i].SessionID, entries[i].AgentID, entries[i].Sidechain = to.Session, to.Agent, false
-		if !instead {
-			entries[i].Receipts = nil
-		}
-	}
-	if err := log.Append(ctx, entries...); err != nil {
-		err = fmt.Errorf("fork %s: %w", from, err)
-		return errors.Join(err, log.Close())
-	}
-	return log.Close()
 }

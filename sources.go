@@ -115,6 +115,6 @@ func (s noticeSource) Next(ctx context.Context) ([]session.Input, error) {
 	}
 	in := session.Text(session.Notice, notice.Text())
 	in.Title = notice.Summary()
-	in.Receipts = []string{"job-" + notice.Job.ID}
+	in.Receipts = []string{job.Receipt(notice.Job.ID)}
 	return []session.Input{in}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/task"
@@ -21,6 +22,7 @@ type stores struct {
 	tasks       task.Store
 	teams       team.Store
 	asks        func(transcript.Ref) ask.Store
+	jobs        func(transcript.Ref) job.Store
 	desk        ask.Desk
 	seals       mailbox.Seals
 	records     team.Records
@@ -29,19 +31,19 @@ type stores struct {
 	close       func() error
 }
 
-// openStores opens files under the root. Without persistence, transcripts and
-// asks are kept in memory; teams stay in files, since other processes take part
+// openStores opens files under the root. Without persistence, transcripts, asks and
+// jobs are kept in memory; teams stay in files, since other processes take part
 // in them.
 func openStores(root layout.Root, noPersistence bool, options ...filestore.Option) stores {
 	files := filestore.New(root, options...)
 	s := stores{
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(), teams: files.Teams(),
-		asks: files.Asks, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
+		asks: files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
 		showTeam: files.ShowTeam, close: files.Close,
 	}
 	if noPersistence {
 		memory := memstore.New()
-		s.transcripts, s.asks = memory.Transcripts(), memory.Asks
+		s.transcripts, s.asks, s.jobs = memory.Transcripts(), memory.Asks, memory.Jobs
 		s.close = func() error { return errors.Join(files.Close(), memory.Close()) }
 	}
 	return s

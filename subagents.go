@@ -47,6 +47,7 @@ func (r *Runtime) SpawnSubAgent(ctx context.Context, q builtin.SubAgentRequest) 
 		ref.Agent = "a" + ids.Hex(6)
 		spec.ID = ref.Agent
 	}
+	spec.Agent = ref.Agent
 	var result builtin.SubAgentResult
 	var failed error
 	j, err := r.jobs.Start(ctx, spec, func(ctx context.Context, _ *job.Job) job.Result {
@@ -77,7 +78,11 @@ func (r *Runtime) checkResume(ctx context.Context, ref transcript.Ref) error {
 	if _, live := r.members.find(ref.Agent); live {
 		return fmt.Errorf("agent %s is still at work", ref.Agent)
 	}
-	if _, err := r.stores.transcripts.Read(ctx, ref); err != nil {
+	kept, err := r.stores.transcripts.Exists(ctx, ref)
+	if err == nil && !kept {
+		err = transcript.ErrNotFound
+	}
+	if err != nil {
 		return fmt.Errorf("resume agent %s: %w", ref.Agent, err)
 	}
 	return nil

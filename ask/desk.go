@@ -8,7 +8,8 @@ import "context"
 // Implementations pass the suite in internal/storetest. All methods may be called
 // from any goroutine and any process at once.
 type Desk interface {
-	// Lay makes an open question visible. Laying it again changes nothing.
+	// Lay makes an open question visible. Laying it again changes nothing, but of one
+	// that another session asks now; an answer that was left stays.
 	Lay(ctx context.Context, a Ask) error
 	// Open lists the questions that lie there, oldest first. Those of a process
 	// that was killed lie there until their session is opened again.

@@ -48,7 +48,7 @@ func (d *desk) lay(ctx context.Context, a ask.Ask) error {
 	}
 	return d.locked(ctx, func(lock *dirlock.Lock) error {
 		old, err := d.question(key, d.root.OpenAsk(a.ID))
-		if err == nil && old.Digest == a.Digest {
+		if err == nil && old.Digest == a.Digest && old.SessionID == a.SessionID {
 			return nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errUnsealed) {

@@ -239,7 +239,7 @@ var operations = []operation{
 		act: func(ctx context.Context, s *filestore.Store) error { return s.Transcripts().Remove(ctx, faultRef) }},
 	{name: "fork", setup: appendEntries(1, 2), warm: nothing,
 		act: func(ctx context.Context, s *filestore.Store) error {
-			return s.Fork(ctx, faultRef, transcript.Ref{Project: "/p", Session: "fork"})
+			return s.Transcripts().Fork(ctx, faultRef, transcript.Ref{Project: "/p", Session: "fork"}, true)
 		}},
 	{name: "ask", setup: nothing, warm: nothing,
 		act: func(ctx context.Context, s *filestore.Store) error {
@@ -351,7 +351,7 @@ func TestOpenLogSurvivesFaults(t *testing.T) {
 // Every operation fails whole when any one call fails, and works when it is
 // tried again.
 func TestEveryCallFailsOnce(t *testing.T) {
-	for _, op := range slices.Concat(operations, ownOperations) {
+	for _, op := range slices.Concat(operations, ownOperations, jobOperations) {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
 			before, after := wanted(t, op)

@@ -15,17 +15,16 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Fork copies the transcript of from, as it is now and whoever holds it, to a
-// new session. The mail that it shows counts as shown there too. An existing
-// transcript of to is an error that wraps [fs.ErrExist].
-func (s *Store) Fork(_ context.Context, from, to transcript.Ref) error {
-	if err := s.fork(from, to); err != nil {
+// Fork copies what other programs wrote too, line by line.
+func (ts *transcripts) Fork(_ context.Context, from, to transcript.Ref, receipts bool) error {
+	if err := ts.fork(from, to, receipts); err != nil {
 		return fmt.Errorf("fork session %s to %s: %w", from, to, err)
 	}
 	return nil
 }
 
-func (s *Store) fork(from, to transcript.Ref) error {
+func (ts *transcripts) fork(from, to transcript.Ref, withReceipts bool) error {
+	s := ts.Store
 	if err := checkRef(from); err != nil {
 		return err
 	}
@@ -33,14 +32,14 @@ func (s *Store) fork(from, to transcript.Ref) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return transcript.ErrNotFound
 	}
+	var receipts map[string][]string
+	if err == nil && withReceipts {
+		receipts, err = s.readReceipts(from)
+	}
 	if err != nil {
 		return err
 	}
-	receipts, err := s.readReceipts(from)
-	if err != nil {
-		return err
-	}
-	log, err := s.transcripts.open(to)
+	log, err := ts.open(to)
 	if err != nil {
 		return err
 	}
@@ -54,18 +53,21 @@ func (s *Store) fork(from, to transcript.Ref) error {
 	} else if exists {
 		return &fs.PathError{Op: "write", Path: s.path(to), Err: fs.ErrExist}
 	}
-	var copied bytes.Buffer
-	for uuid, r := range receipts {
-		copied.Write(jsonx.MustMarshal(receipt{uuid, r}))
-		copied.WriteByte('\n')
-	}
-	if err := s.writeNew(s.side(to, "receipts"), copied.Bytes()); err != nil {
-		return err
+	if len(receipts) > 0 {
+		var copied bytes.Buffer
+		for uuid, r := range receipts {
+			copied.Write(jsonx.MustMarshal(receipt{uuid, r}))
+			copied.WriteByte('\n')
+		}
+		if err := s.writeNew(s.side(to, "receipts"), copied.Bytes()); err != nil {
+			return err
+		}
 	}
 	return s.writeNew(s.path(to), lines)
 }
 
-// relabelled returns the whole lines of a transcript with another session's id.
+// relabelled returns the whole lines of a transcript with the ids of another
+// session.
 func (s *Store) relabelled(from, to transcript.Ref) ([]byte, error) {
 	var out bytes.Buffer
 	err := scanLines(s.fsys, s.path(from), 1<<63-1, func(line []byte) error {
@@ -74,7 +76,7 @@ func (s *Store) relabelled(from, to transcript.Ref) ([]byte, error) {
 			return nil // torn
 		}
 		if doc.Has("sessionId") {
-			doc.Set("sessionId", to.Session)
+			relabel(&doc, to)
 		}
 		copied, err := doc.MarshalJSON()
 		if err != nil {
@@ -85,6 +87,18 @@ func (s *Store) relabelled(from, to transcript.Ref) ([]byte, error) {
 		return nil
 	})
 	return out.Bytes(), err
+}
+
+func relabel(line *jsonx.Object, to transcript.Ref) {
+	line.Set("sessionId", to.Session)
+	if line.Has("isSidechain") {
+		line.Set("isSidechain", to.Agent != "")
+	}
+	if to.Agent != "" {
+		line.Set("agentId", to.Agent)
+	} else {
+		line.Delete("agentId")
+	}
 }
 
 func (s *Store) writeNew(path string, data []byte) error {

@@ -357,10 +357,10 @@ func TestGoldenTranscript(t *testing.T) {
 		t.Errorf("listed %+v", infos)
 	}
 	forked := transcript.Ref{Project: "/work-dir", Session: "forked"}
-	check(t, s.Fork(t.Context(), ref, forked))
+	check(t, s.Transcripts().Fork(t.Context(), ref, forked, false))
 	same(t, root.Transcript("/work-dir", "forked", ""),
 		strings.ReplaceAll(fixture(t, "transcript/main.jsonl"), leadSession, "forked"))
-	if err := s.Fork(t.Context(), ref, forked); err == nil {
+	if err := s.Transcripts().Fork(t.Context(), ref, forked, false); err == nil {
 		t.Error("a session was overwritten by a fork")
 	}
 }
@@ -372,7 +372,7 @@ func TestForkKeepsReceipts(t *testing.T) {
 	check(t, err)
 	check(t, log.Append(t.Context(), transcript.Entry{UUID: "u1", Kind: transcript.KindUser, SessionID: "a",
 		Message: transcript.UserText("x"), Receipts: []string{"mail:1"}}))
-	check(t, s.Fork(t.Context(), from, to)) // while it is held
+	check(t, s.Transcripts().Fork(t.Context(), from, to, true)) // while it is held
 	check(t, log.Close())
 	entries, err := s.Transcripts().Read(context.WithoutCancel(t.Context()), to)
 	check(t, err)

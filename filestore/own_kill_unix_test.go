@@ -26,6 +26,7 @@ import (
 func everyKillAction() map[string]killAction {
 	all := maps.Clone(killActions)
 	maps.Copy(all, ownKillActions)
+	maps.Copy(all, jobKillActions)
 	return all
 }
 

@@ -1,4 +1,4 @@
-// Package filestore keeps transcripts, mail, task lists, rosters and asks as
+// Package filestore keeps transcripts, mail, task lists, rosters, asks and jobs as
 // files, in the layout and the exact formats that Claude Code uses (facts:
 // claude-code §2, §3, §5, §11), so that both may work on the same files at the
 // same time. What other programs wrote and we do not know stays where it is.
@@ -9,7 +9,7 @@
 // append. A process may be killed at any point.
 //
 // What is ours alone (leases, receipts, seals, records, the desk of open
-// questions) lies in folders named "cadre" beside the shared files.
+// questions, jobs) lies in folders named "cadre" beside the shared files.
 package filestore
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
@@ -101,6 +102,11 @@ func (s *Store) Teams() team.Store { return s.teams }
 
 // Asks keeps the asks of one session, whose transcript the caller has open.
 func (s *Store) Asks(ref transcript.Ref) ask.Store { return &asks{Store: s, ref: ref} }
+
+// Jobs keeps the jobs of one session, whose transcript the caller has open.
+func (s *Store) Jobs(ref transcript.Ref) job.Store {
+	return &jobs{Store: s, ref: ref, turn: make(chan struct{}, 1)}
+}
 
 // Seals says which mail our own runtime wrote.
 func (s *Store) Seals() mailbox.Seals { return s.seals }

@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/storetest"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
@@ -70,6 +71,12 @@ func TestConformance(t *testing.T) {
 			a, b := pair(t)
 			ref := transcript.Ref{Project: "/p", Session: "s"}
 			return a.Asks(ref), func() ask.Store { return b.Asks(ref) }
+		})
+	})
+	t.Run("job", func(t *testing.T) {
+		storetest.Jobs(t, func(t *testing.T) (first, second func(transcript.Ref) job.Store) {
+			a, b := pair(t)
+			return a.Jobs, b.Jobs
 		})
 	})
 	states := func(t *testing.T) (storetest.State, storetest.State) { return pair(t) }

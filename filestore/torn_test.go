@@ -494,7 +494,7 @@ func TestNamesStayInside(t *testing.T) {
 			if err := s.Transcripts().Remove(t.Context(), ref); err == nil {
 				t.Errorf("removed %q", ref)
 			}
-			if err := s.Fork(t.Context(), ref, faultRef); err == nil {
+			if err := s.Transcripts().Fork(t.Context(), ref, faultRef, true); err == nil {
 				t.Errorf("forked %q", ref)
 			}
 		}

@@ -74,6 +74,18 @@ func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) ([]transcript
 	return entries, nil
 }
 
+func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (bool, error) {
+	err := checkRef(ref)
+	there := false
+	if err == nil {
+		there, err = ts.exists(ts.path(ref))
+	}
+	if err != nil {
+		return false, fmt.Errorf("find transcript %s: %w", ref, err)
+	}
+	return there, nil
+}
+
 // read loads the entries in the first limit bytes, with their receipts.
 func (s *Store) read(ref transcript.Ref, limit int64) ([]transcript.Entry, error) {
 	receipts, err := s.readReceipts(ref)

@@ -45,6 +45,7 @@ type Spec struct {
 	Title string // for people: what it is about
 	Owner string // key of the session that gets the notice: tool.Caller.Key
 	Call  string // the tool_use that started it
+	Agent string // of an agent job: id of the agent's session, with which it can be resumed
 
 	// Waited says that the starter will call Wait or WaitOrStop, once. It counts
 	// as waiting from the start, so a job that ends at once still ends waited.
@@ -90,12 +91,14 @@ type Job struct {
 	out    *Output       // nil for jobs that are not shell jobs
 	done   chan struct{} // closed when everything about the end is settled
 	seq    uint64        // order of starting
+	keeper *keeper       // nil when the job is not kept
 
 	// Guarded by pool.mu.
 	info     Info
 	waiting  map[*waiter]struct{}
 	reserved *waiter // the starter's place, until it calls Wait
-	ended    bool    // decided; done follows
+	ended    bool    // decided; the rest of the end follows
+	told     bool    // its notice, if any, is in the queue; done follows
 	result   Result
 }
 

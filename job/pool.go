@@ -17,12 +17,13 @@ type Pool struct {
 	running sync.WaitGroup
 	over    chan struct{} // closed when the pool is closed and empty
 
-	mu     sync.Mutex // never held across I/O or a call of report
-	jobs   map[string]*Job
-	ended  []string // ids of kept jobs that have ended, oldest first
-	queues map[string]*queue
-	seq    uint64
-	closed bool
+	mu      sync.Mutex // never held across I/O or a call of report
+	jobs    map[string]*Job
+	ended   []string // ids of kept jobs that have ended, oldest first
+	queues  map[string]*queue
+	seq     uint64
+	keepers map[string]*keeper // of owners whose jobs are kept
+	closed  bool
 }
 
 // keepEnded is how many ended jobs can still be asked about.
@@ -34,18 +35,24 @@ func NewPool(report func(owner string, body event.Body)) *Pool {
 	if report == nil {
 		report = func(string, event.Body) {}
 	}
-	return &Pool{report: report, over: make(chan struct{}), jobs: map[string]*Job{}, queues: map[string]*queue{}}
+	return &Pool{report: report, over: make(chan struct{}), jobs: map[string]*Job{}, queues: map[string]*queue{}, keepers: map[string]*keeper{}}
 }
 
 // Start starts run in a goroutine of its own and returns at once. run has the
 // values of ctx, but not its end: its context ends when the job is stopped. Its
-// cause is then the cause of the stop. The only error is [ErrClosed], or that
-// the id is taken.
+// cause is then the cause of the stop. It is kept before it runs ([Pool.Adopt]).
+// Errors: [ErrClosed], that the id is taken, that the job could not be kept.
 func (p *Pool) Start(ctx context.Context, spec Spec, run func(ctx context.Context, j *Job) Result) (*Job, error) {
+	asked := ctx
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	j := &Job{pool: p, cancel: cancel, done: make(chan struct{}), waiting: map[*waiter]struct{}{}}
 	if err := p.add(j, spec); err != nil {
 		cancel(err)
+		return nil, err
+	}
+	if err := j.begin(asked, spec.Agent); err != nil {
+		cancel(err)
+		p.discard(j, err)
 		return nil, err
 	}
 	if !spec.Waited {
@@ -56,7 +63,7 @@ func (p *Pool) Start(ctx context.Context, spec Spec, run func(ctx context.Contex
 		defer p.running.Done()
 		defer cancel(nil)
 		result := Result{Status: Failed, Err: fmt.Errorf("job %s did not return", j.info.ID)}
-		defer func() { p.finish(j, result) }()
+		defer func() { p.finish(context.WithoutCancel(ctx), j, result) }()
 		result = run(ctx, j)
 		result.settle(ctx)
 	}()
@@ -71,8 +78,9 @@ func (p *Pool) add(j *Job, spec Spec) error {
 		return ErrClosed
 	}
 	id := spec.ID
+	j.keeper = p.keepers[spec.Owner]
 	if id == "" {
-		id = p.newID(spec.Kind)
+		id = p.newID(spec.Kind, j.keeper)
 	} else if p.jobs[id] != nil {
 		return fmt.Errorf("start job %s: the id is taken", id)
 	}
@@ -91,21 +99,37 @@ func (p *Pool) add(j *Job, spec Spec) error {
 		j.reserved = newWaiter()
 		j.waiting[j.reserved] = struct{}{}
 	}
+	if j.keeper != nil {
+		j.keeper.taken[id] = true
+	}
 	p.jobs[id] = j
 	p.running.Add(1)
 	return nil
 }
 
-func (p *Pool) newID(kind Kind) string {
+// newID finds an id that no job has, nor one that is kept for the same owner.
+func (p *Pool) newID(kind Kind, k *keeper) string {
 	prefix := "b"
 	if kind == Agent {
 		prefix = "a"
 	}
 	for {
-		if id := prefix + ids.Hex(6); p.jobs[id] == nil {
+		id := prefix + ids.Hex(6)
+		if p.jobs[id] == nil && (k == nil || !k.taken[id]) {
 			return id
 		}
 	}
+}
+
+// discard takes away a job that could not be kept, and so must not run.
+func (p *Pool) discard(j *Job, err error) {
+	p.mu.Lock()
+	j.ended, j.told, j.result = true, true, Result{Status: Failed, Err: err}
+	j.info.Status, j.info.Ended = Failed, time.Now()
+	delete(p.jobs, j.info.ID)
+	p.mu.Unlock()
+	close(j.done)
+	p.running.Done()
 }
 
 // settle fills in what the run function left open.
@@ -126,8 +150,9 @@ func (r *Result) settle(ctx context.Context) {
 }
 
 // finish ends the job. Whether it ended waited is decided once, under the lock;
-// those who waited then leave with the result however their waiting ends.
-func (p *Pool) finish(j *Job, result Result) {
+// those who waited then leave with the result however their waiting ends. The end
+// is kept before anybody hears of it.
+func (p *Pool) finish(ctx context.Context, j *Job, result Result) {
 	p.mu.Lock()
 	unwaited := len(j.waiting) == 0
 	j.ended, j.result = true, result
@@ -138,10 +163,14 @@ func (p *Pool) finish(j *Job, result Result) {
 	if j.out != nil {
 		j.out.finish(unwaited)
 	}
+	if err := j.keepEnd(ctx, info, result, unwaited); err != nil {
+		p.report(info.Owner, event.Noticed{Level: "warning", Text: err.Error()})
+	}
 	p.report(info.Owner, event.JobEnded{
 		ID: info.ID, Kind: string(info.Kind), Title: info.Title, Status: string(info.Status), Unwaited: unwaited,
 	})
 	p.mu.Lock()
+	j.told = true
 	if unwaited {
 		p.keep(info.ID)
 		p.queue(info.Owner).push(Notice{Job: info, Result: result})
@@ -170,13 +199,14 @@ func (p *Pool) Job(id string) (*Job, bool) {
 }
 
 // Active lists the running jobs of an owner in the order of their starting; all
-// of them when owner is "".
+// of them when owner is "". A job is among them until its notice, if there is one,
+// waits in the queue.
 func (p *Pool) Active(owner string) []Info {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var jobs []*Job
 	for _, j := range p.jobs {
-		if !j.ended && (owner == "" || j.info.Owner == owner) {
+		if !j.told && (owner == "" || j.info.Owner == owner) {
 			jobs = append(jobs, j)
 		}
 	}

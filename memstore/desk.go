@@ -40,7 +40,7 @@ func (d *desk) Lay(ctx context.Context, a ask.Ask) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if old, ok := d.asks[a.ID]; ok && old.Digest == a.Digest {
+	if old, ok := d.asks[a.ID]; ok && old.Digest == a.Digest && old.SessionID == a.SessionID {
 		return nil
 	}
 	if d.asks == nil {

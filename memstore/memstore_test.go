@@ -5,6 +5,7 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/storetest"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/task"
@@ -42,6 +43,12 @@ func TestConformance(t *testing.T) {
 			s := memstore.New()
 			ref := transcript.Ref{Project: "/p", Session: "s"}
 			return s.Asks(ref), func() ask.Store { return s.Asks(ref) }
+		})
+	})
+	t.Run("job", func(t *testing.T) {
+		storetest.Jobs(t, func(*testing.T) (first, second func(transcript.Ref) job.Store) {
+			s := memstore.New()
+			return s.Jobs, s.Jobs
 		})
 	})
 	states := func(*testing.T) (storetest.State, storetest.State) {

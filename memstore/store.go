@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
@@ -29,6 +30,7 @@ type Store struct {
 	records     records
 	presence    presence
 	desk        desk
+	jobs        jobs
 
 	mu   sync.Mutex
 	asks map[transcript.Ref]*asks
@@ -77,6 +79,9 @@ func (s *Store) Asks(ref transcript.Ref) ask.Store {
 	}
 	return s.asks[ref]
 }
+
+// Jobs keeps the jobs of one session.
+func (s *Store) Jobs(ref transcript.Ref) job.Store { return &sessionJobs{&s.jobs, ref} }
 
 // removeBelow drops what would lie in a folder.
 func removeBelow[T any](byPath map[string]T, folder string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -60,6 +61,35 @@ func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) ([]transcript
 		return nil, fmt.Errorf("read transcript %s: %w", ref, transcript.ErrNotFound)
 	}
 	return slices.Clone(s.entries), nil
+}
+
+func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (bool, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	s := ts.kept[ref]
+	return s != nil && s.entries != nil, nil
+}
+
+func (ts *transcripts) Fork(_ context.Context, from, to transcript.Ref, receipts bool) error {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	original := ts.kept[from]
+	if original == nil || original.entries == nil {
+		return fmt.Errorf("fork session %s: %w", from, transcript.ErrNotFound)
+	}
+	if there := ts.kept[to]; there != nil && there.entries != nil {
+		return fmt.Errorf("fork session %s to %s: %w", from, to, fs.ErrExist)
+	}
+	copied := &session{entries: slices.Clone(original.entries), size: original.size, updated: time.Now()}
+	for i := range copied.entries {
+		e := &copied.entries[i]
+		e.SessionID, e.AgentID, e.Sidechain = to.Session, to.Agent, to.Agent != ""
+		if !receipts {
+			e.Receipts = nil
+		}
+	}
+	ts.kept[to] = copied
+	return nil
 }
 
 func (ts *transcripts) List(_ context.Context, project string) ([]transcript.Info, error) {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cadre-dev/cadre/agent"
@@ -19,13 +20,6 @@ func (o *owner) load(ctx, life context.Context) error {
 	if err != nil {
 		return err
 	}
-	var receipts []string
-	for _, e := range entries {
-		receipts = append(receipts, e.Receipts...)
-	}
-	if o.cfg.Recall != nil && len(receipts) > 0 {
-		o.cfg.Recall(receipts)
-	}
 	if n := len(entries); n > 0 {
 		o.lastUUID = entries[n-1].UUID
 	}
@@ -38,9 +32,23 @@ func (o *owner) load(ctx, life context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.conversation = transcript.Conversation(append(entries, lost...))
+	entries = append(entries, lost...)
+	o.conversation = transcript.Conversation(entries)
+	o.recall(entries)
 	o.reopenAsks(life, asks)
 	return nil
+}
+
+// recall tells what the transcript shows. Nothing is asked about the past again.
+func (o *owner) recall(entries []transcript.Entry) {
+	if o.cfg.Recall != nil {
+		var receipts []string
+		for _, e := range entries {
+			receipts = append(receipts, e.Receipts...)
+		}
+		o.cfg.Recall(receipts)
+	}
+	o.cfg.Recall, o.cfg.Lost = nil, nil
 }
 
 // settleDangling keeps a result for each call that has none: those of a turn
@@ -59,13 +67,15 @@ func (o *owner) storeLost(ctx context.Context, known map[string]string) ([]trans
 	lost := make([]transcript.Entry, len(o.dangling))
 	for i, call := range o.dangling {
 		text, ok := known[call.ID]
+		var receipts []string
 		if !ok {
-			text = transcript.LostResult
+			text, receipts = o.lostResult(call.ID)
 		}
 		lost[i] = o.entry(transcript.KindUser, transcript.Message{
 			Role:    transcript.User,
 			Content: []transcript.Block{{Type: transcript.ToolResult, ToolUseID: call.ID, Text: text, IsError: true}},
 		})
+		lost[i].Receipts = receipts
 		if i > 0 {
 			lost[i].ParentUUID = lost[i-1].UUID
 		}
@@ -76,6 +86,15 @@ func (o *owner) storeLost(ctx context.Context, known map[string]string) ([]trans
 	o.lastUUID = lost[len(lost)-1].UUID
 	o.dangling = nil
 	return lost, nil
+}
+
+// lostResult is the result of a call of which nobody knows how it ended.
+func (o *owner) lostResult(call string) (text string, receipts []string) {
+	if o.cfg.Lost == nil {
+		return transcript.LostResult, nil
+	}
+	more, receipts := o.cfg.Lost(call)
+	return strings.TrimSpace(transcript.LostResult + " " + more), receipts
 }
 
 // entry makes the next line of the transcript.

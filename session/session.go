@@ -77,8 +77,12 @@ type Config struct {
 	// and may block; no turn begins before it has returned.
 	Idle func(ctx context.Context, last *event.Outcome) (*Input, error)
 	Wake <-chan struct{}
-	// Receipts of entries that stand in the transcript are told here once at
-	// opening, before any source is asked.
+	// Lost, when set, is asked at opening what became of a call whose result was
+	// never kept, to be told to the model with that it is lost; "" when nothing is
+	// known. What the receipts identify counts as shown with it.
+	Lost func(call string) (text string, receipts []string)
+	// Recall, when set, is told once at opening, before any source is asked, the
+	// receipts of the entries that stand in the transcript.
 	Recall func(receipts []string)
 }
 

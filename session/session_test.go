@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
@@ -369,4 +371,36 @@ func TestCloseRefusesWhatWaitsAndGivesTheLogBack(t *testing.T) {
 		t.Error("the transcript was not given back")
 	}
 	kept(t, log)
+}
+
+func TestALostResultSaysWhatIsKnownAndCountsAsShown(t *testing.T) {
+	log := &memLog{entries: []transcript.Entry{
+		{UUID: "1", Kind: transcript.KindUser, Message: transcript.UserText("go"), Receipts: []string{"mail"}},
+		{UUID: "2", ParentUUID: "1", Kind: transcript.KindAssistant, Message: transcript.Message{
+			ID: "m", Role: transcript.Assistant, Content: []transcript.Block{use("Bash", `{}`), use("Read", `{}`)},
+		}},
+	}}
+	var recalled []string
+	open(t, log, echoModel(), func(c *Config) {
+		c.Lost = func(call string) (string, []string) {
+			if call == log.entries[1].Message.Content[0].ID {
+				return "It was ended.", []string{"job-b1"}
+			}
+			return "", nil
+		}
+		c.Recall = func(receipts []string) { recalled = receipts }
+	})
+	entries, _ := log.Entries(t.Context())
+	if len(entries) != 4 {
+		t.Fatalf("entries = %+v", entries)
+	}
+	if got, want := entries[2].Message.Content[0].Text, transcript.LostResult+" It was ended."; got != want {
+		t.Errorf("the result of the known call is %q", got)
+	}
+	if got := entries[3].Message.Content[0].Text; got != transcript.LostResult {
+		t.Errorf("the result of the other call is %q", got)
+	}
+	if diff := cmp.Diff([]string{"mail", "job-b1"}, recalled); diff != "" {
+		t.Errorf("recalled (-want +got):\n%s", diff)
+	}
 }

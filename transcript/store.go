@@ -40,6 +40,14 @@ type Store interface {
 	// user and assistant entries in file order, torn or foreign lines skipped.
 	// [ErrNotFound] when there is none.
 	Read(ctx context.Context, ref Ref) ([]Entry, error)
+	// Exists reports whether anything was kept of a transcript, without reading it.
+	Exists(ctx context.Context, ref Ref) (bool, error)
+	// Fork copies a transcript, as it is now and whoever holds it, to a session that
+	// does not exist, whose name all of the copy bears. With receipts, the copy takes
+	// the place of the original: what that was shown counts as shown to it too.
+	// [ErrNotFound] when there is nothing to copy; an error that wraps
+	// [fs.ErrExist] when there is something already.
+	Fork(ctx context.Context, from, to Ref, receipts bool) error
 	// List describes the main sessions of a working folder, newest first; of
 	// every folder when project is "".
 	List(ctx context.Context, project string) ([]Info, error)

@@ -94,7 +94,7 @@ func (r Root) Transcript(cwd, session, agent string) string {
 	return filepath.Join(r.Project(cwd), session, "subagents", "agent-"+agent+".jsonl")
 }
 
-// Side is a file of ours beside a transcript: "lease", "receipts", "asks".
+// Side is a file of ours beside a transcript: "lease", "receipts", "asks", "jobs".
 func (r Root) Side(cwd, session, agent, what string) string {
 	name := "main"
 	if agent != "" {

@@ -74,6 +74,17 @@ func layQuestions(t *testing.T, a, b State) {
 	again.Question = "worded differently?"
 	check(t, b.Desk().Lay(t.Context(), again))
 	equal(t, "laid again", openAsks(t, a), want, deskOptions)
+	moved := asked("ask-3", 3)
+	moved.SessionID = "its-own"
+	check(t, b.Desk().Leave(t.Context(), "ask-3", ask.Answer{Allow: true}))
+	check(t, b.Desk().Lay(t.Context(), moved))
+	left(t, a, moved, &ask.Answer{Allow: true})
+	for i := range want {
+		if want[i].ID == moved.ID {
+			want[i] = moved
+		}
+	}
+	equal(t, "laid by another session", openAsks(t, a), want, deskOptions)
 	if err := a.Desk().Lay(t.Context(), ask.Ask{Question: "?"}); err == nil {
 		t.Error("a question without an id was laid")
 	}

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ func Transcripts(t *testing.T, open Open[transcript.Store]) {
 		"remove":                  removeSession,
 		"bad names":               badNames,
 		"a cancelled append":      cancelledAppend,
+		"fork":                    forkSession,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +103,9 @@ func appendAndRead(t *testing.T, a, b transcript.Store) {
 	equal(t, "new", len(entries(t, log)), 0)
 	want := conversation()
 	check(t, log.Append(t.Context()))
+	exists(t, b, mainRef, false)
 	check(t, log.Append(t.Context(), want[0]))
+	exists(t, b, mainRef, true)
 	equal(t, "first", read(t, b, mainRef), want[:1], transcriptOptions...)
 	check(t, log.Append(t.Context(), want[1:]...))
 	equal(t, "by the owner", entries(t, log), want, transcriptOptions...)
@@ -112,6 +117,13 @@ func appendAndRead(t *testing.T, a, b transcript.Store) {
 	check(t, log.Append(t.Context(), more))
 	equal(t, "longer", entries(t, log), append(want, more), transcriptOptions...)
 	check(t, log.Close())
+}
+
+func exists(t *testing.T, s transcript.Store, ref transcript.Ref, want bool) {
+	t.Helper()
+	got, err := s.Exists(t.Context(), ref)
+	check(t, err)
+	equal(t, "exists", got, want)
 }
 
 func oneOwner(t *testing.T, a, b transcript.Store) {
@@ -259,5 +271,40 @@ func cancelledAppend(t *testing.T, a, b transcript.Store) {
 	equal(t, "kept", read(t, b, mainRef), want[:1], transcriptOptions...)
 	check(t, log.Append(t.Context(), want[1:]...))
 	equal(t, "kept", read(t, b, mainRef), want, transcriptOptions...)
+	check(t, log.Close())
+}
+
+func forkSession(t *testing.T, a, b transcript.Store) {
+	agent := transcript.Ref{Project: "/work-dir", Session: session1, Agent: "a0e9d22"}
+	own := transcript.Ref{Project: "/work-dir", Session: "its-own"}
+	if err := a.Fork(t.Context(), agent, own, true); !errors.Is(err, transcript.ErrNotFound) {
+		t.Errorf("fork of nothing: %v", err)
+	}
+	log := openLog(t, a, agent)
+	said := conversation()
+	for i := range said {
+		said[i].Sidechain, said[i].AgentID = true, agent.Agent
+	}
+	said[0].Receipts = []string{"mail:1"}
+	check(t, log.Append(t.Context(), said...))
+	check(t, b.Fork(t.Context(), agent, own, true)) // while it is held
+	beside := own
+	beside.Agent = "b1"
+	check(t, b.Fork(t.Context(), agent, beside, false))
+	equal(t, "the original", read(t, b, agent), said, transcriptOptions...)
+	check(t, log.Close())
+
+	want := slices.Clone(said)
+	for i := range want {
+		want[i].SessionID, want[i].AgentID, want[i].Sidechain = own.Session, "", false
+	}
+	equal(t, "in its place", read(t, a, own), want, transcriptOptions...)
+	for i := range want {
+		want[i].AgentID, want[i].Sidechain, want[i].Receipts = "b1", true, nil
+	}
+	equal(t, "beside it", read(t, a, beside), want, transcriptOptions...)
+	fails(t, "fork over a session", a.Fork(t.Context(), agent, own, true), fs.ErrExist)
+	log = openLog(t, a, own)
+	equal(t, "opened", len(entries(t, log)), len(want))
 	check(t, log.Close())
 }

@@ -1,0 +1,167 @@
+package filestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// jobs implements [job.Store]: lines in a side file of the session, one for the
+// start of a job and one for its end.
+type jobs struct {
+	*Store
+	ref  transcript.Ref
+	turn chan struct{} // holds one value while a line is written: jobs end at any time
+}
+
+// jobLine is one line: a job, or the end of one.
+type jobLine struct {
+	Job *job.Record `json:"job,omitempty"`
+	ID  string      `json:"id,omitempty"`
+	End *job.End    `json:"end,omitempty"`
+}
+
+// jobsSide is what the file is called.
+const jobsSide = "jobs"
+
+func (s *jobs) Begin(ctx context.Context, r job.Record) error {
+	r.End = nil
+	if err := s.append(ctx, s.ref, jobLine{Job: &r}); err != nil {
+		return fmt.Errorf("keep job %s of session %s: %w", r.ID, s.ref, err)
+	}
+	return nil
+}
+
+func (s *jobs) End(ctx context.Context, id string, e job.End) error {
+	if err := s.append(ctx, s.ref, jobLine{ID: id, End: &e}); err != nil {
+		return fmt.Errorf("keep the end of job %s of session %s: %w", id, s.ref, err)
+	}
+	return nil
+}
+
+func (s *jobs) All(ctx context.Context) ([]job.Record, error) {
+	records, err := s.read(ctx, s.ref)
+	if err != nil {
+		return nil, fmt.Errorf("read the jobs of session %s: %w", s.ref, err)
+	}
+	return records, nil
+}
+
+func (s *jobs) Settle(ctx context.Context, e job.End) error {
+	refs, err := s.tree()
+	for i := 0; i < len(refs) && err == nil; i++ {
+		err = s.settle(ctx, refs[i], e)
+	}
+	if err != nil {
+		return fmt.Errorf("settle the jobs of session %s: %w", s.ref, err)
+	}
+	return nil
+}
+
+func (s *jobs) settle(ctx context.Context, ref transcript.Ref, e job.End) error {
+	records, err := s.read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	var ends []jobLine
+	for _, r := range records {
+		if r.End == nil {
+			ends = append(ends, jobLine{ID: r.ID, End: &e})
+		}
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	return s.append(ctx, ref, ends...)
+}
+
+// tree is the session, and when it is a main session those of its agents that
+// have jobs.
+func (s *jobs) tree() ([]transcript.Ref, error) {
+	refs := []transcript.Ref{s.ref}
+	if s.ref.Agent != "" {
+		return refs, nil
+	}
+	entries, err := s.fsys.ReadDir(filepath.Dir(s.side(s.ref, jobsSide)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return refs, nil
+	}
+	for _, e := range entries {
+		agent, isAgent := strings.CutPrefix(e.Name(), "agent-")
+		agent, isJobs := strings.CutSuffix(agent, "."+jobsSide)
+		if isAgent && isJobs {
+			refs = append(refs, transcript.Ref{Project: s.ref.Project, Session: s.ref.Session, Agent: agent})
+		}
+	}
+	return refs, err
+}
+
+// append writes lines in one write. The file is closed again: most sessions have
+// few jobs, and nobody closes this store.
+func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine) error {
+	if err := checkRef(ref); err != nil {
+		return err
+	}
+	var text []byte
+	for _, line := range lines {
+		data, err := jsonx.Marshal(line)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, data...), '\n')
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	file := s.journal(s.side(ref, jobsSide))
+	err := file.append(text)
+	if closeErr := file.close(); err == nil && closeErr != nil {
+		s.warn(closeErr) // the lines stand
+	}
+	return err
+}
+
+func (s *jobs) read(ctx context.Context, ref transcript.Ref) ([]job.Record, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := checkRef(ref); err != nil {
+		return nil, err
+	}
+	var records []job.Record
+	at := make(map[string]int) // index in records, by id
+	err := scanLines(s.fsys, s.side(ref, jobsSide), 1<<63-1, func(text []byte) error {
+		var line jobLine
+		if json.Unmarshal(text, &line) != nil {
+			return nil // torn
+		}
+		if line.Job != nil {
+			if _, known := at[line.Job.ID]; !known {
+				at[line.Job.ID] = len(records)
+				records = append(records, *line.Job)
+			}
+			return nil
+		}
+		if i, known := at[line.ID]; known && records[i].End == nil {
+			records[i].End = line.End
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return records, err
+}
