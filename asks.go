@@ -32,7 +32,7 @@ func (r *Runtime) follow(ctx context.Context, events func(yield func(event.Event
 		case event.Asked:
 			watch()
 		case event.Answered:
-			r.withdraw(ctx, body.ID)
+			r.withdraw(ctx, ev.Agent, body.ID)
 			r.clearRelayed(ctx, body.ID)
 		case event.ToolEnded:
 			if slices.Contains(workTools, body.Tool) {
@@ -113,13 +113,18 @@ func (r *Runtime) clearDesk(ctx context.Context) {
 	}
 }
 
-// withdraw tells the lead that a question of this teammate needs its answer no
-// more.
-func (r *Runtime) withdraw(ctx context.Context, id string) {
-	if r.seat == nil {
+// withdraw tells the lead that a question of a teammate needs its answer no more.
+// One that runs in the lead's process may have sent it from a process of its own,
+// which was killed.
+func (r *Runtime) withdraw(ctx context.Context, agent event.Agent, id string) {
+	seat := r.seat
+	if m, ok := r.members.find(agent.ID); ok && seat == nil {
+		seat, _ = r.teams.Seat(m.caller)
+	}
+	if seat == nil || seat.Lead {
 		return
 	}
-	if err := r.seat.WithdrawPermission(ctx, id); err != nil {
+	if err := seat.WithdrawPermission(ctx, id); err != nil {
 		r.warn(fmt.Errorf("withdraw question %s: %w", id, err))
 	}
 }

@@ -98,21 +98,21 @@ func (r *Runtime) introduction(ctx context.Context, seat *team.Seat) string {
 
 // serveSeat does for the seat of this process what nobody waits for.
 func (r *Runtime) serveSeat(watch context.Context) {
-	r.watching.Go(func() { r.dropOldAsks(watch) })
+	r.watching.Go(func() { r.dropOldAsks(watch, r.seat) })
 	r.watching.Go(func() { r.works.follow(watch, r.warn) })
 	r.watching.Go(func() { r.watchLead(watch) })
 }
 
-// dropOldAsks takes back what a killed process of this teammate asked its lead, and
+// dropOldAsks takes back what a killed process of a teammate asked its lead, and
 // what nobody waits for any more.
-func (r *Runtime) dropOldAsks(ctx context.Context) {
-	open, err := r.seat.OpenPermissions(ctx)
+func (r *Runtime) dropOldAsks(ctx context.Context, seat *team.Seat) {
+	open, err := seat.OpenPermissions(ctx)
 	waiting := r.tree.Pending()
 	for _, a := range open {
 		if slices.ContainsFunc(waiting, func(w ask.Ask) bool { return w.ID == a.ID }) {
 			continue
 		}
-		err = errors.Join(err, r.seat.WithdrawPermission(ctx, a.ID))
+		err = errors.Join(err, seat.WithdrawPermission(ctx, a.ID))
 	}
 	if err != nil && ctx.Err() == nil {
 		r.warn(fmt.Errorf("take back old questions: %w", err))

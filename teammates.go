@@ -58,6 +58,9 @@ func (b *inProcess) Start(ctx context.Context, s team.Spawn) (team.Started, erro
 	if err := b.enter(ctx, s, p, sess, unwatch); err != nil {
 		return team.Started{}, errors.Join(err, sess.Close(err))
 	}
+	if s.Record != nil {
+		b.r.dropOldAsks(ctx, s.Seat)
+	}
 	return team.Started{}, sess.Send(ctx, firstMateInput(s))
 }
 
