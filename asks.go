@@ -99,12 +99,11 @@ func (r *Runtime) takeAnswer(ctx context.Context, a ask.Ask) error {
 // nobody waits for any more: those of its sub-agents, which do not come back.
 func (r *Runtime) clearDesk(ctx context.Context) {
 	open, err := r.stores.desk.Open(ctx)
-	waiting := r.tree.Pending()
 	for _, a := range open {
 		// Others than those of sessions were relayed, and are when their message is
 		// read again.
 		isOurs := a.SessionID == r.info.SessionID && strings.HasPrefix(a.ID, session.AskPrefix)
-		if isOurs && !slices.ContainsFunc(waiting, func(w ask.Ask) bool { return w.ID == a.ID }) {
+		if isOurs && !r.isPending(a.ID) {
 			err = errors.Join(err, r.stores.desk.Clear(ctx, a.ID))
 		}
 	}

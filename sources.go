@@ -116,5 +116,7 @@ func (s noticeSource) Next(ctx context.Context) ([]session.Input, error) {
 	in := session.Text(session.Notice, notice.Text())
 	in.Title = notice.Summary()
 	in.Receipts = []string{job.Receipt(notice.Job.ID)}
+	// Until then it is on its way, which whoever waits for the session must see.
+	in.Kept = func(context.Context, error) { s.jobs.Told(s.owner) }
 	return []session.Input{in}, nil
 }

@@ -54,11 +54,22 @@ func (r *Runtime) joinTeam(ctx context.Context) error {
 		return err
 	}
 	r.seat, r.works = seat, newActivity(seat)
-	r.tree.Elsewhere(func(ctx context.Context, a ask.Ask) error {
-		_, err := seat.RequestPermission(ctx, a)
-		return err
-	})
+	r.tree.Elsewhere(func(ctx context.Context, a ask.Ask) error { return r.askLead(ctx, seat, a) })
 	return nil
+}
+
+// askLead puts a question to the lead. Somebody may have answered it before it was
+// on its way, when there was nothing to withdraw yet.
+func (r *Runtime) askLead(ctx context.Context, seat *team.Seat, a ask.Ask) error {
+	if _, err := seat.RequestPermission(ctx, a); err != nil || r.isPending(a.ID) {
+		return err
+	}
+	return seat.WithdrawPermission(ctx, a.ID)
+}
+
+// isPending reports whether a question of the tree waits for its answer.
+func (r *Runtime) isPending(id string) bool {
+	return slices.ContainsFunc(r.tree.Pending(), func(a ask.Ask) bool { return a.ID == id })
 }
 
 // seated makes the main session the teammate that it is.
@@ -107,9 +118,8 @@ func (r *Runtime) serveSeat(watch context.Context) {
 // what nobody waits for any more.
 func (r *Runtime) dropOldAsks(ctx context.Context, seat *team.Seat) {
 	open, err := seat.OpenPermissions(ctx)
-	waiting := r.tree.Pending()
 	for _, a := range open {
-		if slices.ContainsFunc(waiting, func(w ask.Ask) bool { return w.ID == a.ID }) {
+		if r.isPending(a.ID) {
 			continue
 		}
 		err = errors.Join(err, seat.WithdrawPermission(ctx, a.ID))

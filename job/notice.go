@@ -17,6 +17,7 @@ type queue struct {
 	notices []Notice
 	more    chan struct{} // closed when a notice comes
 	takers  int           // blocked in Next
+	taken   int           // by Next, and not told yet
 }
 
 func (q *queue) push(n Notice) {
@@ -38,13 +39,17 @@ func (p *Pool) queue(owner string) *queue {
 // leaveQueue lets a queue go that nobody needs any more; it needs the lock.
 func (p *Pool) leaveQueue(owner string, q *queue) {
 	q.takers--
-	if q.takers == 0 && len(q.notices) == 0 {
+	p.dropQueue(owner, q)
+}
+
+func (p *Pool) dropQueue(owner string, q *queue) {
+	if q.takers == 0 && q.taken == 0 && len(q.notices) == 0 {
 		delete(p.queues, owner)
 	}
 }
 
-// Next takes the oldest notice of the owner, and blocks until there is one. It
-// returns the cause of ctx when that ends, and [ErrClosed] when the pool is
+// Next takes the oldest notice of the owner, and blocks until there is one. The
+// caller says [Pool.Told] when it has come to where it goes. Next returns the cause of ctx when that ends, and [ErrClosed] when the pool is
 // closed and nothing is left.
 func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 	p.mu.Lock()
@@ -60,6 +65,7 @@ func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 		case len(q.notices) > 0:
 			n := q.notices[0]
 			q.notices = q.notices[1:]
+			q.taken++
 			return n, nil
 		case over:
 			return Notice{}, ErrClosed
@@ -76,12 +82,23 @@ func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 	}
 }
 
-// Waiting counts the notices that the owner has not taken yet.
+// Told says that a notice which the owner took has come to where it goes, or never
+// will.
+func (p *Pool) Told(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.queues[owner]; q != nil && q.taken > 0 {
+		q.taken--
+		p.dropQueue(owner, q)
+	}
+}
+
+// Waiting counts the notices that the owner has not been told yet.
 func (p *Pool) Waiting(owner string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.queues[owner]; q != nil {
-		return len(q.notices)
+		return len(q.notices) + q.taken
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -63,5 +64,25 @@ Read the output file to retrieve the result: /out/b1e2166.output`},
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A notice that was taken is on its way: whoever waits for its owner must not find
+// that nothing is.
+func TestANoticeWaitsUntilItIsTold(t *testing.T) {
+	p := job.NewPool(nil)
+	defer p.Close()
+	j, err := p.Start(t.Context(), job.Spec{Kind: job.Shell, Owner: "me"}, func(context.Context, *job.Job) job.Result { return job.Result{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-j.Done()
+	if _, err := p.Next(t.Context(), "me"); err != nil || p.Waiting("me") != 1 {
+		t.Errorf("taken: %d wait, %v", p.Waiting("me"), err)
+	}
+	p.Told("me")
+	p.Told("me")
+	if n := p.Waiting("me"); n != 0 {
+		t.Errorf("told: %d wait", n)
 	}
 }

@@ -127,6 +127,7 @@ func TestEveryJobOfAKilledProcessHasOneEndAndOneNotice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		p.Told("me")
 		got = append(got, n.Summary()+" | "+n.Job.OutputFile+" | "+n.Result.Text)
 	}
 	want := []string{

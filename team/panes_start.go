@@ -90,13 +90,14 @@ func (b *Panes) begin(ctx context.Context, s Spawn, m *paneMate) error {
 }
 
 // Sweep closes the pane of a former teammate of this name: it still shows why that
-// one has ended, or its lead was killed while it started.
+// one has ended, or its lead was killed while it started. A program that has just
+// taken its place there is waited for.
 func (b *Panes) Sweep(ctx context.Context, who mailbox.Address) error {
 	place, ok, err := b.recorded(ctx, who)
 	if err != nil || !ok {
 		return err
 	}
-	return b.closePane(ctx, who, place)
+	return b.end(ctx, &paneMate{who: who, place: place})
 }
 
 // session is the conversation that a teammate which comes back goes on with; ""

@@ -291,6 +291,20 @@ func shown(entries []transcript.Entry, text string) int {
 	return n
 }
 
+// returned counts how often an agent was told that a text of its own could not be
+// read any more.
+func returned(entries []transcript.Entry, text string) int {
+	n := 0
+	for _, e := range entries {
+		for _, b := range e.Message.Content {
+			if e.Kind == transcript.KindUser && b.Type == transcript.Text && strings.Contains(b.Text, `"mail_returned"`) {
+				n += strings.Count(b.Text, text)
+			}
+		}
+	}
+	return n
+}
+
 // check holds what is kept of a team that was killed and resumed against what was
 // promised.
 func (w *killedTeam) check() {
@@ -303,9 +317,10 @@ func (w *killedTeam) check() {
 			if to == "lead" {
 				to = team.LeadName
 			}
-			got := shown(said[to], text)
+			// What a teammate that is gone could not read goes back to its sender and the lead.
+			got := shown(said[to], text) + max(returned(entries, text), returned(said[team.LeadName], text))
 			if got < acked[text] || got > n {
-				w.t.Errorf("%s sent %q %d times, of which %d were acknowledged; %s was shown it %d times", from, text, n, acked[text], to, got)
+				w.t.Errorf("%s sent %q %d times, of which %d were acknowledged; %s was shown it, or it came back, %d times", from, text, n, acked[text], to, got)
 			}
 		}
 	}
