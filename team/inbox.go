@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
@@ -18,8 +19,8 @@ type Inbox struct {
 	mate    *Seat  // nil for a main session
 
 	receipts *receipts
-	shown    []mailbox.ID  // stood in the transcript when the inbox was opened
-	returned chan struct{} // signalled when mail was given back, or could not be marked
+	shown    atomic.Pointer[[]mailbox.ID] // stood in the transcript when the inbox was opened; nil once that was used
+	returned chan struct{}                // signalled when mail was given back, or could not be marked
 
 	// The rest belongs to the caller of Next.
 	seat   *Seat // whose mail is watched
@@ -40,9 +41,10 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 		return nil, false
 	}
 	in = &Inbox{
-		teams: t, receipts: newReceipts(shown), shown: shown, returned: make(chan struct{}, 1), stop: func() {},
+		teams: t, receipts: newReceipts(shown), returned: make(chan struct{}, 1), stop: func() {},
 		others: newWatches(t.mail),
 	}
+	in.shown.Store(&shown)
 	if by.Team != "" {
 		in.mate, ok = t.Seat(by)
 		return in, ok
@@ -195,10 +197,14 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent bool, err error) {
 	// What was read by others is looked up before the own inbox, which says what of
 	// it has come back instead.
-	if err := seat.loadWanted(ctx, in.shown); err != nil {
+	var shown []mailbox.ID
+	if opened := in.shown.Load(); opened != nil {
+		shown = *opened
+	}
+	if err := seat.loadWanted(ctx, shown); err != nil {
 		return nil, false, err
 	}
-	in.shown = nil // nothing asks again
+	in.shown.Store(nil) // nothing asks again
 	read, err := seat.readByNow(ctx)
 	if err != nil {
 		return nil, false, err

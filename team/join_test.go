@@ -254,5 +254,12 @@ func TestWaitingForAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.endProcess(t, "w1")
-	waiting("dead while at work", leader, false)
+	waiting("dead, which its lead does not know", leader, true)
+	if err := w.Gone(t.Context(), mailbox.Address{Team: "alpha", Agent: "w1"}, "its process has ended"); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Shown(t.Context(), mailIDs(next(t, in))); err != nil {
+		t.Fatal(err)
+	}
+	waiting("dead, which its lead was told", leader, false)
 }

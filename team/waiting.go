@@ -2,6 +2,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,11 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		return "", err
 	}
 	readers := []string{LeadName}
-	if seat.own {
+	if !seat.own {
+		if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
+			return dead, err
+		}
+	} else {
 		readers = nil
 		mates = slices.DeleteFunc(mates, func(m Member) bool { return m.Name != seat.Name })
 	}
@@ -49,6 +54,25 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		return "", err
 	}
 	return "a task can be claimed", nil
+}
+
+// diedUnnoticed names a teammate whose process this one has started and which is not
+// alive any more: its lead is about to be told, and may have to do something.
+func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []Member) (string, error) {
+	config, err := t.store.Load(ctx, team)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, m := range config.Teammates() {
+		lives := slices.ContainsFunc(alive, func(a Member) bool { return a.Name == m.Name })
+		if m.apart() && !lives && t.runsHere(team, m.Name) {
+			return m.Name + " has ended, and its lead does not know yet", nil
+		}
+	}
+	return "", nil
 }
 
 // claimable reports whether one of these teammates may take a task.
