@@ -99,8 +99,11 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok
 		if err != nil {
 			return nil, true, err
 		}
-		if !runs {
+		switch {
+		case !runs:
 			absent = append(absent, m)
+		case m.apart():
+			t.seat(now, m) // this process looks after it from now on
 		}
 	}
 	return absent, true, nil

@@ -367,7 +367,7 @@ func (w *killedTeam) checkJobs(said []transcript.Entry) {
 		w.t.Fatal(err)
 	}
 	text, err := os.ReadFile(w.root.Side(w.dir, config.LeadSessionID, "", "jobs"))
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // killed before its first job began, it has none
 		w.t.Error(err)
 	}
 	begun, ended := make(map[string]string), make(map[string]int)
