@@ -94,9 +94,10 @@ func (o *owner) show(life context.Context, p *pendingAsk) {
 		}
 	}
 	o.publish(event.Asked{Ask: p.ask})
+	asked := p.ask // what is sent must not change with the answer
 	for _, r := range o.tree.elsewhere() {
 		o.pumps.Go(func() {
-			if err := r.send(life, p.ask); err != nil {
+			if err := r.send(life, asked); err != nil {
 				_ = o.put(life, unsent{id, err}) // at the end of the session nobody needs to know
 			}
 		})

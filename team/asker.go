@@ -99,14 +99,15 @@ func (s *Seat) WithdrawPermission(ctx context.Context, askID string) error {
 	if err != nil || !ok || s.isAnswering(open.RequestID) {
 		return err
 	}
-	if err := s.dropAsk(ctx, open.RequestID); err != nil {
+	ours, err := s.teams.isFounded(ctx, s.Team)
+	if err == nil && ours && !s.hasLeft() { // another program would show it to its model
+		err = s.postControl(ctx, LeadName, time.Now(), PermissionSettled{typePermissionSettled, open.RequestID})
+	}
+	if err != nil {
 		return err
 	}
-	ours, err := s.teams.isFounded(ctx, s.Team)
-	if err != nil || !ours || s.hasLeft() {
-		return err // another program would show it to its model
-	}
-	return s.postControl(ctx, LeadName, time.Now(), PermissionSettled{typePermissionSettled, open.RequestID})
+	// Last: as long as the question is on record, it can be withdrawn after a crash.
+	return s.dropAsk(ctx, open.RequestID)
 }
 
 // OpenPermissions lists the questions that wait for the lead's answer, by the

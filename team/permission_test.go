@@ -439,6 +439,28 @@ func TestWithdrawnQuestion(t *testing.T) {
 	}
 }
 
+// A question that could not be withdrawn, or only half before a kill, is withdrawn
+// by the next try.
+func TestWithdrawalIsTriedAgain(t *testing.T) {
+	p := newParley(t, team.Policy{}, "w1")
+	w1 := p.seat(t, "w1")
+	requestPermission(t, w1, bash("ask-1"))
+	p.mails.failPost[team.LeadName] = errors.New("killed here")
+	if err := w1.WithdrawPermission(t.Context(), "ask-1"); err == nil {
+		t.Fatal("no error")
+	}
+	delete(p.mails.failPost, team.LeadName)
+	if open, err := w1.OpenPermissions(t.Context()); err != nil || len(open) != 1 {
+		t.Fatalf("open: %+v, %v", open, err)
+	}
+	if err := w1.WithdrawPermission(t.Context(), "ask-1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.lastText(t, team.LeadName); !strings.Contains(got, "permission_settled") {
+		t.Errorf("the lead got %s", got)
+	}
+}
+
 // What was withdrawn before the lead came back is relayed no more.
 func TestQuestionWithdrawnWhileTheLeadWasAway(t *testing.T) {
 	p := newParley(t, team.Policy{}, "w1")
