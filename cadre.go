@@ -89,6 +89,7 @@ type Runtime struct {
 	line   transcript.Entry // what every transcript line says
 
 	lead      *session.Session
+	opened    chan struct{} // closed when lead is there: nothing comes to it, or asks for it, before
 	members   members
 	planner   *planner
 	relays    relayed
@@ -127,7 +128,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, root: cfg.Root, tree: session.NewTree(), ledger: builtin.NewLedger(), closing: once(), relays: newRelayed()}
+	r := &Runtime{cfg: cfg, root: cfg.Root, tree: session.NewTree(), ledger: builtin.NewLedger(), closing: once(), relays: newRelayed(), opened: make(chan struct{})}
 	r.members.live = make(map[string]*member)
 	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
 	if err := r.loadSettings(); err != nil {

@@ -127,12 +127,12 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	case permission.Delegate:
 		p.preface = delegatePreface(p.preface)
 	}
-	mail := &mailSource{teams: r.teams, caller: p.caller, ready: p.ready}
+	mail := &mailSource{teams: r.teams, caller: p.caller, opened: r.opened, ready: p.ready}
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
 		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline, Desk: r.stores.desk,
-		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key()}},
+		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key(), r.opened}},
 		Lost:    past.OfCall, Recall: func(receipts []string) { mail.recall(receipts); past.Recall(receipts) },
 		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface, ModeNote: modeNote,
 		Accept: r.accept,
@@ -227,6 +227,7 @@ func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error
 	if r.lead, err = r.open(ctx, p); err != nil {
 		return err
 	}
+	close(r.opened)
 	if r.seat != nil {
 		r.serveSeat(watch)
 	}

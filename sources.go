@@ -26,6 +26,7 @@ var ranks = map[team.Kind]session.Rank{
 type mailSource struct {
 	teams  *team.Teams
 	caller tool.Caller
+	opened <-chan struct{}       // closed when the runtime is ready for input
 	ready  func(context.Context) // to be done before mail is marked read; nil for nothing
 	shown  []mailbox.ID          // stands in the transcript already
 	inbox  *team.Inbox           // opened by the first Next
@@ -36,6 +37,9 @@ func (s *mailSource) recall(receipts []string) { s.shown = mailIDs(receipts) }
 
 // Next implements [session.Source].
 func (s *mailSource) Next(ctx context.Context) ([]session.Input, error) {
+	if err := await(ctx, s.opened); err != nil {
+		return nil, err
+	}
 	if s.inbox == nil {
 		inbox, ok := s.teams.Inbox(s.caller, s.shown)
 		if !ok {
@@ -103,12 +107,16 @@ func mailIDs(receipts []string) []mailbox.ID {
 
 // noticeSource hands a session the ends of the jobs that it did not wait for.
 type noticeSource struct {
-	jobs  *job.Pool
-	owner string
+	jobs   *job.Pool
+	owner  string
+	opened <-chan struct{} // as in mailSource
 }
 
 // Next implements [session.Source].
 func (s noticeSource) Next(ctx context.Context) ([]session.Input, error) {
+	if err := await(ctx, s.opened); err != nil {
+		return nil, err
+	}
 	notice, err := s.jobs.Next(ctx, s.owner)
 	if err != nil {
 		return nil, err
@@ -119,4 +127,14 @@ func (s noticeSource) Next(ctx context.Context) ([]session.Input, error) {
 	// Until then it is on its way, which whoever waits for the session must see.
 	in.Kept = func(context.Context, error) { s.jobs.Told(s.owner) }
 	return []session.Input{in}, nil
+}
+
+// await blocks until done is closed; the error is why ctx ended.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -47,7 +47,7 @@ const busyTeam = `{
 	{"when": {"agent": "bob", "task": ".", "not": {"done": {"tool": "SendMessage", "input": {"recipient": "^ann$"}, "outcome": "either", "after": "task"}}},
 	 "calls": [{"tool": "SendMessage", "input": {"recipient": "ann", "content": "word-bob-ann-${task}.", "summary": "s"}},
 	           {"tool": "SendMessage", "input": {"recipient": "team-lead", "content": "word-bob-lead-${task}.", "summary": "s"}}]},
-	{"when": {"role": "teammate", "task": ".", "not": {"done": {"tool": "Write", "after": "task"}}},
+	{"when": {"role": "teammate", "task": ".", "not": [{"done": {"tool": "Write", "after": "task"}}, {"done": {"tool": "Write", "outcome": "failed", "result": "has not been read", "after": "task"}}]},
 	 "calls": [{"tool": "Write", "input": {"file_path": "${me}-${task}.txt", "content": "x"}}]},
 	{"when": {"role": "teammate", "task": "."}, "calls": [{"tool": "TaskUpdate", "input": {"taskId": "${task}", "status": "completed"}}]},
 	{"when": {"role": "teammate", "not": {"done": {"tool": "TaskList", "outcome": "either", "after": "input"}}}, "calls": [{"tool": "TaskList", "input": {}}]},
