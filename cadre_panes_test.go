@@ -5,6 +5,7 @@ package cadre_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,15 +19,13 @@ import (
 	"github.com/cadre-dev/cadre/provider/scripted"
 )
 
-// scripts are what teammates in processes of their own can run: a process is told
-// the name.
-var scripts = map[string]func(*scripted.Conversation) scripted.Reply{
-	"delegate": delegateScript, "touch": touchTeamScript, "order": orderScript, "again": againScript, "claude": claudeScript,
-	"one": oneScript, "hold": holdScript,
+func init() {
+	maps.Copy(scripts, map[string]func(*scripted.Conversation) scripted.Reply{
+		"delegate": delegateScript, "touch": touchTeamScript, "order": orderScript, "again": againScript, "claude": claudeScript,
+		"one": oneScript, "hold": holdScript,
+	})
+	standIns["claude"] = runClaude
 }
-
-// scriptVariable names the script of a teammate that has a process of its own.
-const scriptVariable = "CADRE_TEST_SCRIPT"
 
 // paneWorld is a world whose teammates run in panes of a private tmux server.
 type paneWorld struct {

@@ -23,15 +23,26 @@ import (
 // variable says as what it was started.
 const roleVariable = "CADRE_TEST_ROLE"
 
+// standIns are other programs that this test binary can be, by their roles.
+var standIns = map[string]func(args []string) error{}
+
+// scripts are what teammates in processes of their own can run instead of a puppet;
+// scriptVariable names one.
+var scripts = map[string]func(*scripted.Conversation) scripted.Reply{}
+
+const scriptVariable = "CADRE_TEST_SCRIPT"
+
 func TestMain(m *testing.M) {
 	ctx := context.Background()
 	switch role, what, _ := strings.Cut(os.Getenv(roleVariable), " "); role {
 	case "teammate":
 		os.Exit(exitCode(runTeammate(ctx, os.Args[1:])))
-	case "claude":
-		os.Exit(exitCode(runClaude(os.Args[1:])))
 	case "lead":
 		os.Exit(exitCode(runLead(ctx, what)))
+	default:
+		if run, ok := standIns[role]; ok {
+			os.Exit(exitCode(run(os.Args[1:])))
+		}
 	}
 	os.Exit(runTests(m))
 }
