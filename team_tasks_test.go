@@ -56,19 +56,26 @@ func TestTasksAreTakenAndReported(t *testing.T) {
 func TestATaskWaitsForItsBlockers(t *testing.T) {
 	overBackends(t, func(t *testing.T, w *teamWorld) {
 		w.form(t)
-		w.leads(t, creating("first", nil), creating("second", nil), updating("2", fields{"addBlockedBy": []string{"1"}}),
+		// Nobody may take a task before everybody knows what to do with it.
+		gate := fields{"metadata": fields{"_internal": true}}
+		w.leads(t, creating("gate", gate), creating("first", nil), updating("2", fields{"addBlockedBy": []string{"1"}}),
+			creating("second", nil), updating("3", fields{"addBlockedBy": []string{"2"}}),
 			spawning("ann", "You are ann."), spawning("bob", "You are bob."))
 		for _, name := range []string{"ann", "bob"} {
-			for _, id := range []string{"1", "2"} {
+			for _, id := range []string{"2", "3"} {
 				w.give(t, name, order{On: "Start with task #" + id, Calls: []scripted.Call{
 					scripted.Use("Bash", fields{"command": "echo " + id + " >> order.txt"}), updating(id, fields{"status": "completed"}),
 				}})
 			}
 		}
+		for _, name := range []string{"ann", "bob"} {
+			w.isWorking(t, name)
+		}
+		w.leads(t, updating("1", fields{"status": "completed"}))
 		eventually(t, "both are done", func() bool {
-			return w.task(t, "1").Status == task.Completed && w.task(t, "2").Status == task.Completed
+			return w.task(t, "2").Status == task.Completed && w.task(t, "3").Status == task.Completed
 		})
-		if got := w.file(t, "order.txt"); got != "1\n2\n" {
+		if got := w.file(t, "order.txt"); got != "2\n3\n" {
 			t.Errorf("they were done in the order %q", got)
 		}
 		shown := 0
@@ -126,6 +133,7 @@ func TestALeadWaits(t *testing.T) {
 		w.idles(t, "ann", 1)
 		w.idles(t, "bob", 1)
 		w.give(t, "ann", order{On: "Start with task #1", Calls: []scripted.Call{w.untilThere("go"), updating("1", fields{"status": "completed"})}})
+		w.isWorking(t, "ann")
 		w.give(t, "bob", order{Fault: "silent", Until: w.path("over")})
 		w.isWorking(t, "bob")
 		w.leads(t, creating("build", nil))
