@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/team"
 )
 
 // reads are the operations that change nothing, and what they need.
@@ -38,6 +40,24 @@ var reads = []struct {
 	{"sessions", appendEntries(1, 3), func(ctx context.Context, s *filestore.Store) (any, error) {
 		return s.Transcripts().List(ctx, faultRef.Project)
 	}},
+	{"open questions", inOrder(plantKey, layAsk("q1"), layAsk("q2")), func(ctx context.Context, s *filestore.Store) (any, error) {
+		return s.Desk().Open(ctx)
+	}},
+	{"pending asks", putAsk, func(ctx context.Context, s *filestore.Store) (any, error) { return s.Asks(faultRef).Pending(ctx) }},
+	{"records", inOrder(makeTeam, putRecord("w1", `1`), putRecord("w2", `2`)), func(ctx context.Context, s *filestore.Store) (any, error) {
+		return s.Records().All(ctx, "t", team.RecordAgent)
+	}},
+	{"jobs", inOrder(beginJob(faultRef, "b1"), beginJob(faultRef, "b2")), func(ctx context.Context, s *filestore.Store) (any, error) {
+		return s.Jobs(faultRef).All(ctx)
+	}},
+	{"nobody is present", makeTeam, func(ctx context.Context, s *filestore.Store) (any, error) {
+		_, here, err := s.Presence().Find(ctx, faultBox)
+		return here, err
+	}},
+}
+
+func putAsk(ctx context.Context, s *filestore.Store) error {
+	return s.Asks(faultRef).Put(ctx, ask.Ask{ID: "q1", Question: "?"})
 }
 
 // A reader whose file layer fails says so, and what it says without an error is
