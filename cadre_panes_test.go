@@ -3,6 +3,7 @@
 package cadre_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,11 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 )
 
@@ -74,8 +77,25 @@ func newPaneWorld(t *testing.T, script string) *paneWorld {
 			_ = exec.Command("tmux", "-S", name, "kill-server").Run()
 		}
 		os.RemoveAll(sockets)
+		w.awaitEnds()
 	})
 	return w
+}
+
+// awaitEnds waits until no teammate writes below the world's folders any more.
+func (w *paneWorld) awaitEnds() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	state := cadre.OpenState(w.home)
+	defer state.Close()
+	configs, _ := state.Rosters().List(ctx)
+	for _, c := range configs {
+		for _, m := range c.Teammates() {
+			for runs := true; runs && ctx.Err() == nil; {
+				_, runs, _ = state.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
+			}
+		}
+	}
 }
 
 // program is the path of a program that is this test binary in a role.
