@@ -3,7 +3,9 @@ package filestore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +21,8 @@ import (
 // started anew, everything is looked at again.
 //
 // A record is a newline, an id and a newline, so that one that was torn by a
-// kill does not spoil the next.
+// kill does not spoil the next. The first is the log's epoch: the system may give
+// the file's number to a later log.
 const (
 	// everything is the record that names no task: look at all of them.
 	everything = "*"
@@ -27,13 +30,26 @@ const (
 	maxRecords = 64
 	// maxChangeLog is the size from which the log is started anew.
 	maxChangeLog = 64 << 10
+	// epochLen is the size of an epoch, which no id looks like.
+	epochLen = len("\n=0123456789abcdef\n")
 )
+
+func newEpoch() string { return fmt.Sprintf("\n=%016x\n", rand.Uint64()) }
 
 // changeMark is a place in a list's change log. The zero mark is that of a list
 // without one.
 type changeMark struct {
-	file fsx.Key // any version of it
-	at   int64
+	file  fsx.Key
+	at    int64
+	epoch string
+}
+
+// isEnd reports whether nothing stands behind the mark in this version of the log.
+func (m changeMark) isEnd(log fsx.Key) bool { return m.file == log && m.at == log.Size() }
+
+// precedes reports whether what stands between the marks was added after m.
+func (m changeMark) precedes(later changeMark) bool {
+	return m.file.SameFile(later.file) && m.epoch == later.epoch && m.at < later.at
 }
 
 func changeLog(folder string) string {
@@ -45,27 +61,28 @@ func changeLog(folder string) string {
 func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now changeMark, known bool, err error) {
 	path := changeLog(folder)
 	key, err := fsx.KeyAt(ts.fsys, path)
-	if err != nil {
-		return nil, mark, false, err
+	if err != nil || mark.isEnd(key) {
+		return nil, mark, err == nil, err
 	}
-	now = changeMark{key, key.Size()}
-	if !key.SameFile(mark.file) || now.at < mark.at {
-		return nil, now, false, nil
-	}
-	if now.at == mark.at {
-		return nil, now, true, nil
-	}
-	data, err := ts.readFrom(path, mark.at, now.at-mark.at)
+	f, err := ts.fsys.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, changeMark{}, false, nil
 	}
 	if err != nil {
 		return nil, mark, false, err
 	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if now, err = logEnd(f); err != nil || !mark.precedes(now) {
+		return nil, now, false, err
+	}
+	text, err := readText(f, mark.at, now.at-mark.at)
+	if err != nil {
+		return nil, mark, false, err
+	}
 	// A record that is being written is left for the next time.
-	whole := strings.LastIndexByte(data, '\n') + 1
+	whole := strings.LastIndexByte(text, '\n') + 1
 	now.at = mark.at + int64(whole)
-	for id := range strings.FieldsSeq(data[:whole]) {
+	for id := range strings.FieldsSeq(text[:whole]) {
 		if !validID(id) {
 			return nil, now, false, nil
 		}
@@ -74,14 +91,24 @@ func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now
 	return ids, now, true, nil
 }
 
-func (ts *tasks) readFrom(path string, at, size int64) (text string, err error) {
-	f, err := ts.fsys.OpenFile(path, os.O_RDONLY, 0)
+// logEnd is the mark behind all that an open log holds.
+func logEnd(log fsx.File) (changeMark, error) {
+	info, err := log.Stat()
 	if err != nil {
-		return "", err
+		return changeMark{}, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	epoch, err := readText(log, 0, int64(epochLen))
+	key := fsx.KeyOf(info)
+	return changeMark{key, key.Size(), epoch}, err
+}
+
+// readText reads up to size bytes.
+func readText(f fsx.File, at, size int64) (string, error) {
 	data := make([]byte, size)
 	n, err := f.ReadAt(data, at)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	return string(data[:n]), err
 }
 
@@ -89,29 +116,41 @@ func (ts *tasks) readFrom(path string, at, size int64) (text string, err error) 
 // behind that. The list's lock is held.
 func (ts *tasks) writeDown(folder string, mark changeMark, ids []string) (changeMark, error) {
 	path := changeLog(folder)
-	records := "\n" + strings.Join(ids, "\n\n") + "\n"
 	if mark.at > maxChangeLog {
-		info, err := fsx.WriteAtomic(ts.fsys, path, []byte("\n"+everything+"\n"), fsx.WriteOptions{Mode: layout.FileMode})
+		epoch := newEpoch()
+		info, err := fsx.WriteAtomic(ts.fsys, path, []byte(epoch), fsx.WriteOptions{Mode: layout.FileMode})
 		key := fsx.KeyOf(info)
-		return changeMark{key, key.Size()}, err
+		return changeMark{key, key.Size(), epoch}, err
 	}
-	f, err := ts.fsys.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, layout.FileMode)
-	if errors.Is(err, fs.ErrNotExist) { // where the system has no side files
-		if err = fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err == nil {
-			f, err = ts.fsys.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, layout.FileMode)
-		}
-	}
+	f, err := ts.openChangeLog(path)
 	if err != nil {
 		return mark, err
+	}
+	records := "\n" + strings.Join(ids, "\n\n") + "\n"
+	if mark.at == 0 {
+		mark.epoch = newEpoch()
+		records = mark.epoch + records
 	}
 	if _, err = f.Write([]byte(records)); err == nil {
 		var info fs.FileInfo
 		if info, err = f.Stat(); err == nil {
-			mark = changeMark{fsx.KeyOf(info), info.Size()}
+			mark.file, mark.at = fsx.KeyOf(info), info.Size()
 		}
 	}
 	if closeErr := f.Close(); err == nil && closeErr != nil {
 		ts.warn(fmt.Errorf("write down changes: %w", closeErr))
 	}
 	return mark, err
+}
+
+// openChangeLog opens the log to add to it, and makes it if missing.
+func (ts *tasks) openChangeLog(path string) (fsx.File, error) {
+	const how = os.O_WRONLY | os.O_APPEND | os.O_CREATE
+	f, err := ts.fsys.OpenFile(path, how, layout.FileMode)
+	if errors.Is(err, fs.ErrNotExist) { // where the system has no side files
+		if err = fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err == nil {
+			f, err = ts.fsys.OpenFile(path, how, layout.FileMode)
+		}
+	}
+	return f, err
 }

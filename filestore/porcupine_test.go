@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/task"
 )
@@ -194,6 +194,10 @@ func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err
 			ids = append(ids, t.ID)
 		}
 		a.ids = strings.Join(ids, ",")
+	case "list":
+		var all []task.Task
+		all, err = tasks.List(ctx, c.list)
+		a.state = stateOf(all)
 	}
 	if errors.Is(err, task.ErrNotFound) || errors.Is(err, task.ErrCycle) { // a new task that waits for its own id
 		return listAnswer{}, nil
@@ -203,7 +207,7 @@ func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err
 
 // draw is a random call by owner.
 func draw(random *rand.Rand, list, owner string) listCall {
-	c := listCall{list: list, owner: owner, do: []string{"create", "create", "claim", "claim", "complete", "release", "delete"}[random.IntN(7)]}
+	c := listCall{list: list, owner: owner, do: []string{"create", "create", "claim", "claim", "complete", "release", "delete", "list"}[random.IntN(8)]}
 	someID := func() string { return strconv.Itoa(1 + random.IntN(8)) }
 	switch c.do {
 	case "create":
@@ -227,10 +231,13 @@ func record(t *testing.T, seed uint64, workers, calls int) []porcupine.Operation
 	var clock atomic.Int64 // one look at it for each call and each answer
 	var mu sync.Mutex
 	var history []porcupine.Operation
-	note := func(worker int, c listCall, do func() listAnswer) {
+	call := func(worker int, c listCall, tasks task.Store) {
 		op := porcupine.Operation{ClientId: worker, Input: c, Call: clock.Add(1)}
-		op.Output = do()
-		op.Return = clock.Add(1)
+		answer, err := c.call(t.Context(), tasks)
+		op.Output, op.Return = answer, clock.Add(1)
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		history = append(history, op)
@@ -241,28 +248,18 @@ func record(t *testing.T, seed uint64, workers, calls int) []porcupine.Operation
 		random := rand.New(rand.NewPCG(seed, uint64(w)))
 		wg.Go(func() {
 			for range calls {
-				c := draw(random, lists[random.IntN(len(lists))], fmt.Sprint("w", w))
-				note(w, c, func() listAnswer {
-					a, err := c.call(t.Context(), tasks)
-					if err != nil {
-						t.Errorf("%+v: %v", c, err)
-					}
-					return a
-				})
+				call(w, draw(random, lists[random.IntN(len(lists))], fmt.Sprint("w", w)), tasks)
 			}
 		})
 	}
 	wg.Wait()
 	for _, list := range lists {
-		note(workers, listCall{list: list, do: "list"}, func() listAnswer { return listAnswer{known: true, state: stateOf(t, open(t, root), list)} })
+		call(workers, listCall{list: list, do: "list"}, open(t, root).Tasks())
 	}
 	return history
 }
 
-func stateOf(t *testing.T, s *filestore.Store, list string) string {
-	t.Helper()
-	all, err := s.Tasks().List(t.Context(), list)
-	check(t, err)
+func stateOf(all []task.Task) string {
 	state := listState{tasks: make(map[int]listTask)}
 	for _, one := range all {
 		kept := listTask{status: string(one.Status), owner: one.Owner}
@@ -287,10 +284,21 @@ func TestTaskListIsLinearizable(t *testing.T) {
 	}
 	for range rounds {
 		seed := rand.Uint64()
-		if got := linearizable(record(t, seed, 5, 12)); got != porcupine.Ok {
-			t.Fatalf("seed %d: %s", seed, got)
+		history := record(t, seed, 5, 12)
+		if got := linearizable(history); got != porcupine.Ok {
+			t.Fatalf("seed %d: %s\n%s", seed, got, told(history))
 		}
 	}
+}
+
+// told is a history for people to read: a line for each call.
+func told(history []porcupine.Operation) string {
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var text strings.Builder
+	for _, op := range history {
+		fmt.Fprintf(&text, "%3d-%3d worker %d: %s\n", op.Call, op.Return, op.ClientId, taskListModel.DescribeOperation(op.Input, op.Output))
+	}
+	return text.String()
 }
 
 // The check can fail: histories with one wrong answer are no histories.

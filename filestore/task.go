@@ -65,6 +65,9 @@ func (ts *tasks) List(ctx context.Context, list string) ([]task.Task, error) {
 		return nil, err
 	}
 	files, err := ts.sweep(ctx, folder)
+	if err == nil {
+		files, err = ts.ofOneMoment(ctx, folder, files)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read task list %s: %w", list, err)
 	}
@@ -94,9 +97,8 @@ func (ts *tasks) Claim(ctx context.Context, list, owner string) (t task.Task, ok
 	if err != nil {
 		return t, false, err
 	}
-	// Most who ask find nothing: they need no lock to see that.
-	files, err := ts.follow(ctx, folder)
-	if err == nil && files.firstClaimable() == nil {
+	nothing, err := ts.nothingToClaim(ctx, folder)
+	if err == nil && nothing {
 		return t, false, nil
 	}
 	if err == nil {
@@ -109,6 +111,17 @@ func (ts *tasks) Claim(ctx context.Context, list, owner string) (t task.Task, ok
 		return task.Task{}, false, fmt.Errorf("claim from task list %s: %w", list, err)
 	}
 	return t, ok, nil
+}
+
+// nothingToClaim reports whether there is nothing to claim for certain. Most who
+// ask find nothing: they need no lock to see that.
+func (ts *tasks) nothingToClaim(ctx context.Context, folder string) (bool, error) {
+	files, err := ts.follow(ctx, folder)
+	if err != nil || files.firstClaimable() != nil {
+		return false, err
+	}
+	files, quiet, err := ts.awaitQuiet(ctx, folder, files)
+	return quiet && files.firstClaimable() == nil, err
 }
 
 func (ts *tasks) Release(ctx context.Context, list, owner string) ([]task.Task, error) {

@@ -62,6 +62,12 @@ func (ts *tasks) follow(ctx context.Context, folder string) (*listing, error) {
 	if known == nil || time.Since(known.swept) > ts.poll && !ts.hub.watchesFolder(folder) {
 		return ts.sweep(ctx, folder)
 	}
+	return ts.catchUp(ctx, folder, known, suspects)
+}
+
+// catchUp is the listing known with what our processes changed since, and with a
+// new look at the suspects.
+func (ts *tasks) catchUp(ctx context.Context, folder string, known *listing, suspects suspects) (*listing, error) {
 	changed, mark, complete, err := ts.changesSince(folder, known.mark)
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (tx *taskTx) run(fresh freshness, step func(*taskTx) error) (err error) {
 	return err
 }
 
-// takeBack undoes what was written.
+// takeBack undoes what was written. Others may have seen it.
 func (tx *taskTx) takeBack() error {
 	var errs []error
 	for _, undo := range slices.Backward(tx.undo) {
@@ -120,7 +120,8 @@ func (tx *taskTx) takeBack() error {
 	for id := range tx.wrote {
 		tx.distrust(tx.folder, id+".json")
 	}
-	return errors.Join(errs...)
+	tx.list.mark = tx.base.mark
+	return errors.Join(append(errs, tx.tellOthers())...)
 }
 
 // tellOthers writes down what was changed, here and by a killed process whose

@@ -141,6 +141,16 @@ func (l *Lock) SweepNested(folder string) error {
 	return errors.Join(errs...)
 }
 
+// Taken reports whether anybody holds the lock of target, or died with it. It
+// takes no lock and waits for nobody.
+func Taken(fsys fsx.FS, target string) (bool, error) {
+	_, err := fsys.Lstat(target + lockSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Recovered reports whether the lock was taken over from a dead process of
 // ours, which may have left temporary files.
 func (l *Lock) Recovered() bool { return l.recovered }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -292,5 +293,31 @@ func TestRenameNew(t *testing.T) {
 	}
 	if err := fsx.OS.RenameNew(from, to); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a missing folder: %v", err)
+	}
+}
+
+// coarse is a file system whose clock goes in steps of a second.
+type coarse struct{ fsx.FS }
+
+type coarseFile struct{ fsx.File }
+
+func (c coarse) OpenFile(path string, flag int, mode fs.FileMode) (fsx.File, error) {
+	f, err := c.FS.OpenFile(path, flag, mode)
+	return coarseFile{f}, err
+}
+
+func (f coarseFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	now := time.Now().Truncate(time.Second)
+	return n, errors.Join(err, os.Chtimes(f.Name(), now, now))
+}
+
+// Else two versions of one moment could look the same: the system gives the number
+// of a deleted file to a new one.
+func TestVersionsHaveTheTimeOfTheClock(t *testing.T) {
+	before := time.Now()
+	info, err := fsx.WriteAtomic(coarse{fsx.OS}, filepath.Join(t.TempDir(), "f"), []byte("x"), fsx.WriteOptions{})
+	if err != nil || info.ModTime().Before(before) {
+		t.Errorf("written after %s, dated %s, %v", before, info.ModTime(), err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // WriteOptions say how a file is replaced. The zero value is an unsynced file
@@ -76,6 +77,9 @@ func writeTemp(fsys FS, path string, data []byte, o WriteOptions) (temp string, 
 		return "", nil, err
 	}
 	err = writeAll(f, data)
+	if err == nil {
+		err = date(fsys, temp)
+	}
 	if err == nil && o.Sync {
 		err = f.Sync()
 	}
@@ -86,6 +90,14 @@ func writeTemp(fsys FS, path string, data []byte, o WriteOptions) (temp string, 
 		return "", nil, errors.Join(err, fsys.Remove(temp))
 	}
 	return temp, info, nil
+}
+
+// date gives a new file the time of the clock. The file system's own is coarse, and
+// it gives the numbers of deleted files to new ones: two versions written within a
+// moment could have the same [Key].
+func date(fsys FS, path string) error {
+	now := time.Now()
+	return fsys.Chtimes(path, now, now)
 }
 
 func writeAll(f File, data []byte) error {
