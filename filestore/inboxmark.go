@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
@@ -113,18 +111,11 @@ func (tx *inboxTx) markInPlace(box *inbox, ids []mailbox.ID) (done bool, err err
 	if !ok {
 		return false, nil
 	}
-	f, err := tx.fsys.OpenFile(tx.path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	f, err := tx.openInPlace()
+	if f == nil {
 		return false, err
 	}
-	defer func() {
-		if closeErr := f.Close(); closeErr != nil {
-			tx.warn(closeErr) // what was written stands
-		}
-	}()
+	defer tx.closed(f)
 	info, err := f.Stat()
 	if err != nil || fsx.KeyOf(info) != box.key {
 		return false, err

@@ -89,18 +89,11 @@ func (tx *inboxTx) add(ctx context.Context, doc jsonx.Object) error {
 // A reader that looks in this very moment finds the file torn, and looks again;
 // a kill in this very moment tears only the entry that nobody was told of yet.
 func (tx *inboxTx) extend(doc jsonx.Object) (done bool, err error) {
-	f, err := tx.fsys.OpenFile(tx.path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	f, err := tx.openInPlace()
+	if f == nil {
 		return false, err
 	}
-	defer func() {
-		if closeErr := f.Close(); closeErr != nil {
-			tx.warn(closeErr) // what was written stands
-		}
-	}()
+	defer tx.closed(f)
 	info, err := f.Stat()
 	if err != nil || info.Size() <= int64(len(lastLines)) || info.Size() > maxInbox {
 		return false, err
@@ -125,6 +118,22 @@ func (tx *inboxTx) extend(doc jsonx.Object) (done bool, err error) {
 		tx.extended(fsx.KeyOf(info), tail)
 	} // else whoever looks next finds out
 	return true, nil
+}
+
+// openInPlace opens the file to write into it; nil when there is none.
+func (tx *inboxTx) openInPlace() (fsx.File, error) {
+	f, err := tx.fsys.OpenFile(tx.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// closed closes a file: what was written to it stands, whatever that says.
+func (tx *inboxTx) closed(f fsx.File) {
+	if err := f.Close(); err != nil {
+		tx.warn(err)
+	}
 }
 
 // writeTail replaces everything from cut on, or nothing.

@@ -22,8 +22,8 @@ const (
 // UUIDs, so a pane needs no mark.
 type iterm2 struct {
 	program
-	lead    string        // session id of the lead's pane
-	opening chan struct{} // held while a pane is opened; nil: none can be
+	opening
+	lead string // session id of the lead's pane
 
 	column []string // panes opened beside the lead, the newest last; held with opening
 }
@@ -46,7 +46,7 @@ func (d *Detector) iterm2() (*iterm2, error) {
 	if at := strings.LastIndexByte(lead, ':'); at >= 0 {
 		lead = lead[at+1:] // "w0t1p2:UUID"
 	}
-	return &iterm2{program: program{path: path, env: d.env.Vars}, lead: lead, opening: make(chan struct{}, 1)}, nil
+	return &iterm2{program: program{path: path, env: d.env.Vars}, lead: lead, opening: newOpening()}, nil
 }
 
 // Kind implements [Terminal].
@@ -57,15 +57,11 @@ func (t *iterm2) Attach() string { return "" }
 
 // Open implements [Terminal].
 func (t *iterm2) Open(ctx context.Context, s Spec) (Place, error) {
-	if t.opening == nil {
-		return Place{}, errOnlyKnown
+	give, err := t.take(ctx)
+	if err != nil {
+		return Place{}, err
 	}
-	select {
-	case t.opening <- struct{}{}:
-		defer func() { <-t.opening }()
-	case <-ctx.Done():
-		return Place{}, context.Cause(ctx)
-	}
+	defer give()
 	title := cleanTitle(s.Title)
 	id, err := t.open(ctx, s.Window)
 	if err != nil {

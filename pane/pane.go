@@ -75,3 +75,22 @@ type UnavailableError struct {
 func (e *UnavailableError) Error() string {
 	return "use " + e.Kind + " for teammates: " + e.Why + ": " + e.Remedy
 }
+
+// opening is held while a pane is opened: where one goes depends on the others.
+// nil is that of a terminal that opens none.
+type opening chan struct{}
+
+func newOpening() opening { return make(opening, 1) }
+
+// take waits for its turn until ctx ends; give ends it.
+func (o opening) take(ctx context.Context) (give func(), err error) {
+	if o == nil {
+		return nil, errOnlyKnown
+	}
+	select {
+	case o <- struct{}{}:
+		return func() { <-o }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

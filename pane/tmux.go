@@ -24,10 +24,7 @@ type tmux struct {
 	socket string // path of the user's server; "" for a private one
 	lead   string // the lead's pane there
 	name   string // of the private server
-
-	// opening is held while a pane is opened: where one goes depends on the
-	// others.
-	opening chan struct{}
+	opening
 }
 
 // Kind implements [Terminal].
@@ -87,15 +84,11 @@ func classify(err error) error {
 
 // Open implements [Terminal]. A split that does not fit becomes a window.
 func (t *tmux) Open(ctx context.Context, s Spec) (Place, error) {
-	if t.opening == nil {
-		return Place{}, errOnlyKnown
+	give, err := t.take(ctx)
+	if err != nil {
+		return Place{}, err
 	}
-	select {
-	case t.opening <- struct{}{}:
-		defer func() { <-t.opening }()
-	case <-ctx.Done():
-		return Place{}, context.Cause(ctx)
-	}
+	defer give()
 	pane, window, err := t.open(ctx, s)
 	if err != nil {
 		return Place{}, fmt.Errorf("open a tmux pane for %s: %w", cleanTitle(s.Title), err)

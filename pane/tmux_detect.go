@@ -21,7 +21,7 @@ func (d *Detector) tmux(ctx context.Context) (*tmux, error) {
 	if err != nil {
 		return nil, &UnavailableError{Tmux, "the program is not on the PATH", installTmux}
 	}
-	t := &tmux{program: program{path: path, env: d.env.Vars}, opening: make(chan struct{}, 1)}
+	t := &tmux{program: program{path: path, env: d.env.Vars}, opening: newOpening()}
 	version, err := t.run(ctx, "-V")
 	if err != nil {
 		return nil, &UnavailableError{Tmux, err.Error(), installTmux}
