@@ -99,9 +99,7 @@ func (r *Runtime) takeAnswer(ctx context.Context, a ask.Ask) error {
 // nobody waits for any more: those of its sub-agents, which do not come back.
 func (r *Runtime) clearDesk(ctx context.Context) {
 	open, err := r.stores.desk.Open(ctx)
-	for _, a := range open {
-		// Others than those of sessions were relayed, and are when their message is
-		// read again.
+	for _, a := range open { // other ids are those of relayed ones
 		isOurs := a.SessionID == r.info.SessionID && strings.HasPrefix(a.ID, session.AskPrefix)
 		if isOurs && !r.isPending(a.ID) {
 			err = errors.Join(err, r.stores.desk.Clear(ctx, a.ID))

@@ -219,6 +219,9 @@ func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error
 			err = r.seated(ctx, watch, &p)
 		}
 	case r.resumes():
+		if err := r.clearOldRelayed(ctx); err != nil { // before mail is read
+			r.warn(fmt.Errorf("take relayed questions from the desk: %w", err))
+		}
 		absent, err = r.reopenTeam(ctx, &p)
 	}
 	if err != nil {

@@ -2,12 +2,15 @@ package cadre
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 )
 
@@ -87,6 +90,24 @@ func (r *Runtime) clearRelayed(ctx context.Context, id string) {
 	if err := r.stores.desk.Clear(context.WithoutCancel(ctx), id); err != nil {
 		r.warn(fmt.Errorf("take question %s from the desk: %w", id, err))
 	}
+}
+
+// clearOldRelayed takes away the questions that a killed process of this session
+// relayed: those that wait for their answer still are laid again when their message
+// is read again. One for which an answer was left stays for that.
+func (r *Runtime) clearOldRelayed(ctx context.Context) error {
+	open, err := r.stores.desk.Open(ctx)
+	for _, a := range open {
+		if a.SessionID != r.info.SessionID || strings.HasPrefix(a.ID, session.AskPrefix) {
+			continue
+		}
+		_, answered, leftErr := r.stores.desk.Left(ctx, a)
+		if leftErr == nil && !answered {
+			leftErr = r.stores.desk.Clear(ctx, a.ID)
+		}
+		err = errors.Join(err, leftErr)
+	}
+	return err
 }
 
 // expireRelayed ends the questions whose time is over with a no, and returns when

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,4 +133,36 @@ func TestAPlanIsApprovedWhileTheLeadIsAway(t *testing.T) {
 	if answer := w.decided(t, asked.ID); !answer.Allow {
 		t.Errorf("answered %+v", answer)
 	}
+}
+
+// A lead may be killed between the answer and the clearing of the desk; a question
+// that is open still is asked again.
+func TestAResumedLeadClearsTheDesk(t *testing.T) {
+	const settings = `{"planApproval": "person", "askDeadlineMs": 600000}`
+	w, asked := openPlan(t, settings)
+	id := w.Info().SessionID
+	w.Kill()
+	state := cadre.OpenState(w.home)
+	defer state.Close()
+	settled := asked
+	settled.ID = "plan-0123456789abcdef"
+	other := asked
+	other.ID, other.SessionID = "plan-of-another-lead", "33333333-3333-4333-8333-333333333333"
+	for _, a := range []ask.Ask{settled, other} {
+		if err := state.Desk().Lay(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.reopen(t, planScript, func(c *cadre.Config) { c.Settings, c.Resume = settings, id })
+	want := []string{asked.ID, other.ID}
+	slices.Sort(want)
+	eventually(t, "only what is open lies on the desk", func() bool {
+		open, err := state.Desk().Open(context.WithoutCancel(t.Context()))
+		var lie []string
+		for _, a := range open {
+			lie = append(lie, a.ID)
+		}
+		slices.Sort(lie)
+		return err == nil && slices.Equal(lie, want)
+	})
 }
