@@ -53,6 +53,10 @@ func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
 			return task.Outcome{}, fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
 		} else if f.err != nil {
 			return task.Outcome{}, f.err
+		} else if c.Take != "" {
+			if err := tx.lookAt(f.task.BlockedBy...); err != nil {
+				return task.Outcome{}, err
+			}
 		}
 		outcome, others, err := task.Apply(tx.scope(tx.list.find(id).task, c), id, c)
 		if err != nil {
@@ -70,17 +74,29 @@ func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
 	}
 }
 
-// scope lists the tasks that a change of t may concern: t alone, or all.
+// scope lists the tasks that a change of t may concern: t with what it waits for,
+// or all.
 func (tx *taskTx) scope(t task.Task, c task.Change) []task.Task {
 	deletes := c.Status != nil && *c.Status == task.Deleted
 	if len(c.AddBlocks)+len(c.AddBlockedBy) == 0 && !deletes {
-		return []task.Task{t}
+		return tx.withBlockers(t)
 	}
 	all := tx.list.tasks(true)
 	if tx.list.find(t.ID) == nil {
 		all = append(all, t)
 	}
 	return all
+}
+
+// withBlockers lists a task and the states of what it waits for.
+func (tx *taskTx) withBlockers(t task.Task) []task.Task {
+	list := []task.Task{t}
+	for _, id := range t.BlockedBy {
+		if status, ok := tx.list.status(id); ok {
+			list = append(list, task.Task{ID: id, Status: status})
+		}
+	}
+	return list
 }
 
 // commit writes an outcome. A task that is being deleted goes first, so that a

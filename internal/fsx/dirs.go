@@ -38,9 +38,23 @@ func MkdirOwn(fsys FS, path string, mode fs.FileMode) error {
 	return err
 }
 
-// RemoveAll deletes a path with everything under it. It deletes symbolic links,
-// never what they point to. A missing path is no error.
-func RemoveAll(fsys FS, path string) error {
+// removeTries is how often a folder is emptied that others go on writing to.
+const removeTries = 10
+
+// RemoveAll deletes a path with everything under it, also what others put there
+// meanwhile: who has found the way to a folder may still write to it after it was
+// renamed. It deletes symbolic links, never what they point to. A missing path is
+// no error.
+func RemoveAll(fsys FS, path string) (err error) {
+	for range removeTries {
+		if err = removeTree(fsys, path); !errors.Is(err, fs.ErrExist) { // that it is not empty
+			return err
+		}
+	}
+	return err
+}
+
+func removeTree(fsys FS, path string) error {
 	info, err := fsys.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -54,7 +68,7 @@ func RemoveAll(fsys FS, path string) error {
 			return err
 		}
 		for _, e := range entries {
-			if err := RemoveAll(fsys, filepath.Join(path, e.Name())); err != nil {
+			if err := removeTree(fsys, filepath.Join(path, e.Name())); err != nil {
 				return err
 			}
 		}

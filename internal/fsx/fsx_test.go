@@ -321,3 +321,26 @@ func TestVersionsHaveTheTimeOfTheClock(t *testing.T) {
 		t.Errorf("written after %s, dated %s, %v", before, info.ModTime(), err)
 	}
 }
+
+func TestRemoveAllTakesWhatComesMeanwhile(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "gone")
+	if err := os.MkdirAll(filepath.Join(folder, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	late := 3
+	faulty := &fsx.Faulty{FS: fsx.OS, Decide: func(c fsx.Call) *fsx.Fault {
+		if c.Op == "remove" && c.Path == filepath.Join(folder, "sub") && late > 0 {
+			late--
+			if err := os.WriteFile(filepath.Join(c.Path, "late"), nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}}
+	if err := fsx.RemoveAll(faulty, folder); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it stands: %v", err)
+	}
+}

@@ -25,6 +25,7 @@ func Tasks(t *testing.T, open Open[task.Store]) {
 		"ids are never given again":       freshIDs,
 		"claims":                          claimTasks,
 		"no task is claimed twice":        concurrentClaims,
+		"takes":                           takeTasks,
 		"release":                         releaseTasks,
 		"reset and remove":                resetList,
 		"watches":                         watchList,
@@ -289,6 +290,33 @@ func concurrentClaims(t *testing.T, a, b task.Store) {
 	for _, one := range list(t, a) {
 		equal(t, "owner of #"+one.ID, one.Owner, owners[one.ID])
 		equal(t, "status of #"+one.ID, one.Status, task.Completed)
+	}
+}
+
+// takeTasks: who begins a task itself is held to what holds for claims.
+func takeTasks(t *testing.T, a, b task.Store) {
+	create(t, a, task.Task{Subject: "1"}, task.Task{Subject: "2", BlockedBy: []string{"1"}}, task.Task{Subject: "3"})
+	take := func(s task.Store, id, owner string) error {
+		begun := task.InProgress
+		_, err := s.Update(t.Context(), team1, id, task.Change{Status: &begun, Take: owner})
+		return err
+	}
+	if err := take(b, "2", "w1"); !errors.Is(err, task.ErrBlocked) {
+		t.Errorf("took a task that is held back: %v", err)
+	}
+	check(t, take(a, "1", "w1"))
+	check(t, take(b, "1", "w1"))
+	if err := take(b, "1", "w2"); !errors.Is(err, task.ErrTaken) {
+		t.Errorf("took a task of another: %v", err)
+	}
+	if err := take(b, "2", "w2"); !errors.Is(err, task.ErrBlocked) {
+		t.Errorf("took a task whose blocker is at work: %v", err)
+	}
+	_, err := a.Update(t.Context(), team1, "1", task.Change{Status: ptr(task.Completed)})
+	check(t, err)
+	check(t, take(b, "2", "w2"))
+	if got := get(t, a, "2"); got.Owner != "w2" || got.Status != task.InProgress {
+		t.Errorf("taken: %+v", got)
 	}
 }
 
