@@ -28,8 +28,8 @@ import (
 // listCall is one call on a list.
 type listCall struct {
 	list     string
-	do       string // create, claim, complete, release, delete, list
-	id       string // of the task to complete or delete
+	do       string // create, claim, take, block, complete, release, delete, list
+	id       string // of the task to take, block, complete or delete
 	owner    string
 	blockers []string
 }
@@ -82,6 +82,13 @@ func (s listState) step(c listCall) (listState, listAnswer) {
 		return s.create(c)
 	case "claim":
 		return s.claim(c.owner)
+	case "take":
+		if !known || t.owner != "" && t.owner != c.owner || t.status == "pending" && s.held(t) {
+			return s, listAnswer{}
+		}
+		return s.with(id, listTask{"in_progress", c.owner, t.blockers}), listAnswer{known: true}
+	case "block":
+		return s.block(id, c.blockers)
 	case "complete":
 		if t.status = "completed"; known {
 			s = s.with(id, t)
@@ -111,11 +118,39 @@ func (s listState) create(c listCall) (listState, listAnswer) {
 	return s.with(s.last, t), listAnswer{id: strconv.Itoa(s.last), known: true}
 }
 
+// held reports whether a task waits for another.
+func (s listState) held(t listTask) bool {
+	return slices.ContainsFunc(t.blockers, func(b int) bool { return s.tasks[b].status != "completed" })
+}
+
+// block makes a task wait for others, if it would not wait for itself then.
+func (s listState) block(id int, blockers []string) (listState, listAnswer) {
+	t, known := s.tasks[id]
+	t.blockers = slices.Clone(t.blockers)
+	for _, blocker := range blockers {
+		n, _ := strconv.Atoi(blocker)
+		if _, ok := s.tasks[n]; !ok || !known || s.waits(n, id) {
+			return s, listAnswer{}
+		}
+		if !slices.Contains(t.blockers, n) {
+			t.blockers = append(t.blockers, n)
+		}
+	}
+	if known {
+		s = s.with(id, t)
+	}
+	return s, listAnswer{known: known}
+}
+
+// waits reports whether a task is another, or waits for it by any way.
+func (s listState) waits(id, other int) bool {
+	return id == other || slices.ContainsFunc(s.tasks[id].blockers, func(b int) bool { return s.waits(b, other) })
+}
+
 func (s listState) claim(owner string) (listState, listAnswer) {
 	for _, id := range slices.Sorted(maps.Keys(s.tasks)) {
 		t := s.tasks[id]
-		held := slices.ContainsFunc(t.blockers, func(b int) bool { return s.tasks[b].status != "completed" })
-		if t.status == "pending" && t.owner == "" && !held {
+		if t.status == "pending" && t.owner == "" && !s.held(t) {
 			t.status, t.owner = "in_progress", owner
 			return s.with(id, t), listAnswer{id: strconv.Itoa(id), known: true}
 		}
@@ -182,6 +217,11 @@ func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err
 		var claimed task.Task
 		claimed, _, err = tasks.Claim(ctx, c.list, c.owner)
 		a.id = claimed.ID
+	case "take":
+		begun := task.InProgress
+		_, err = tasks.Update(ctx, c.list, c.id, task.Change{Status: &begun, Take: c.owner})
+	case "block":
+		_, err = tasks.Update(ctx, c.list, c.id, task.Change{AddBlockedBy: c.blockers})
 	case "complete":
 		_, err = tasks.Update(ctx, c.list, c.id, completed)
 	case "delete":
@@ -199,24 +239,31 @@ func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err
 		all, err = tasks.List(ctx, c.list)
 		a.state = stateOf(all)
 	}
-	if errors.Is(err, task.ErrNotFound) || errors.Is(err, task.ErrCycle) { // a new task that waits for its own id
-		return listAnswer{}, nil
+	for _, refusal := range []error{task.ErrNotFound, task.ErrCycle, task.ErrTaken, task.ErrBlocked} {
+		if errors.Is(err, refusal) { // [task.ErrCycle] also for a new task that waits for its own id
+			return listAnswer{}, nil
+		}
 	}
 	return a, err
 }
 
+// calls are drawn as often as they stand here.
+var calls = []string{"create", "create", "claim", "claim", "take", "block", "complete", "release", "delete", "list"}
+
 // draw is a random call by owner.
 func draw(random *rand.Rand, list, owner string) listCall {
-	c := listCall{list: list, owner: owner, do: []string{"create", "create", "claim", "claim", "complete", "release", "delete", "list"}[random.IntN(8)]}
+	c := listCall{list: list, owner: owner, do: calls[random.IntN(len(calls))]}
 	someID := func() string { return strconv.Itoa(1 + random.IntN(8)) }
 	switch c.do {
-	case "create":
+	case "create", "block":
 		for _, blocker := range []string{someID(), someID()}[:random.IntN(3)] {
 			if !slices.Contains(c.blockers, blocker) {
 				c.blockers = append(c.blockers, blocker)
 			}
 		}
-	case "complete", "delete":
+	}
+	switch c.do {
+	case "take", "block", "complete", "delete":
 		c.id = someID()
 	}
 	return c
