@@ -42,7 +42,6 @@ func TestTasksLikeInMemory(t *testing.T) {
 		model := memstore.New().Tasks()
 		id := rapid.Map(rapid.IntRange(1, 6), strconv.Itoa)
 		owner := rapid.SampledFrom([]string{"", "w1", "w2"})
-		status := rapid.SampledFrom([]task.Status{task.Pending, task.InProgress, task.Completed, task.Deleted})
 		ctx := t.Context()
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
@@ -52,12 +51,7 @@ func TestTasksLikeInMemory(t *testing.T) {
 				compare(t, got, want, err, wantErr)
 			},
 			"update": func(t *rapid.T) {
-				which := id.Draw(t, "id")
-				change := task.Change{Owner: ptr(owner.Draw(t, "owner")), AddBlocks: rapid.SliceOfN(id, 0, 2).Draw(t, "blocks"),
-					AddBlockedBy: rapid.SliceOfN(id, 0, 2).Draw(t, "blockedBy")}
-				if rapid.Bool().Draw(t, "with status") {
-					change.Status = ptr(status.Draw(t, "status"))
-				}
+				which, change := id.Draw(t, "id"), drawChange(t)
 				got, err := rapid.SampledFrom(stores).Draw(t, "store").Update(ctx, "l", which, change)
 				want, wantErr := model.Update(ctx, "l", which, change)
 				compare(t, got, want, err, wantErr)
@@ -89,8 +83,40 @@ func TestTasksLikeInMemory(t *testing.T) {
 	})
 }
 
+// drawChange is a change with any of its fields.
+func drawChange(t *rapid.T) (c task.Change) {
+	with := func(field string) bool { return rapid.IntRange(0, 2).Draw(t, "with "+field) == 2 }
+	ids := rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 6), strconv.Itoa), 1, 2)
+	text := func(field string, to **string) {
+		if with(field) {
+			*to = ptr(rapid.SampledFrom([]string{"", "s", "other"}).Draw(t, field))
+		}
+	}
+	text("subject", &c.Subject)
+	text("description", &c.Description)
+	text("activeForm", &c.ActiveForm)
+	if with("owner") {
+		c.Owner = ptr(rapid.SampledFrom([]string{"", "w1", "w2"}).Draw(t, "owner"))
+	} else if with("take") {
+		c.Take = rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "take")
+	}
+	if with("status") {
+		c.Status = ptr(rapid.SampledFrom([]task.Status{task.Pending, task.InProgress, task.Completed, task.Deleted}).Draw(t, "status"))
+	}
+	if with("blocks") {
+		c.AddBlocks = ids.Draw(t, "blocks")
+	}
+	if with("blockedBy") {
+		c.AddBlockedBy = ids.Draw(t, "blockedBy")
+	}
+	if with("metadata") {
+		c.Metadata.Set("check", rapid.SampledFrom([]any{"true", nil, 1.5}).Draw(t, "check"))
+	}
+	return c
+}
+
 func compare[T any](t *rapid.T, got, want T, err, wantErr error) {
-	for _, kind := range []error{task.ErrNotFound, task.ErrCycle} {
+	for _, kind := range []error{task.ErrNotFound, task.ErrCycle, task.ErrTaken, task.ErrBlocked} {
 		if errors.Is(err, kind) != errors.Is(wantErr, kind) {
 			t.Fatalf("error %v, in memory %v", err, wantErr)
 		}
