@@ -121,3 +121,20 @@ func TestWatchTellsOfWhatCameAndWent(t *testing.T) {
 	write(t, path, "[]")
 	<-signal
 }
+
+// Who waits for a file of a folder that is not there is told of it also when it is
+// somebody else's watch that finds the folder made.
+func TestWatchOfAFolderThatAnotherWatchFinds(t *testing.T) {
+	root := layout.Root(t.TempDir())
+	s := open(t, root, filestore.WithPoll(time.Hour))
+	signal, stop := s.Mail().Watch(faultBox)
+	defer stop()
+	_, stopTasks := s.Tasks().Watch("t") // taken up when the watch before it has looked
+	defer stopTasks()
+	path := inboxPath(root)
+	check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	write(t, path, "[]")
+	_, stopOther := s.Mail().Watch(mailbox.Address{Team: faultBox.Team, Agent: "other"})
+	defer stopOther()
+	<-signal
+}

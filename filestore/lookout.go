@@ -56,8 +56,8 @@ func (l *lookout) run() {
 		case <-l.quit:
 			return
 		case p := <-l.places:
-			_ = n.follow(l.hub.fsys, p.folder) // we look in any case
-			if p.name == anyFile {
+			begun := n.follow(l.hub.fsys, p.folder) == begun
+			if begun || p.name == anyFile {
 				l.sweep(p.folder)
 			} else {
 				l.check(p.folder, p.name)
@@ -158,6 +158,7 @@ type coverage int
 
 const (
 	unsure  coverage = iota // perhaps not everything
+	begun                   // nothing: it is followed from now on, and who waits already must look
 	told                    // everything
 	missing                 // there is no such folder
 )
@@ -189,10 +190,11 @@ func (n *notifier) follow(fsys fsx.FS, folder string) coverage {
 		}
 		n.forget(folder)
 	}
-	if n.system.Add(folder) == nil {
-		n.followed[folder] = followed{info, tellsAll(folder)}
+	if n.system.Add(folder) != nil {
+		return unsure
 	}
-	return unsure
+	n.followed[folder] = followed{info, tellsAll(folder)}
+	return begun
 }
 
 // lost forgets a folder that was deleted or moved away: one that is made in its
