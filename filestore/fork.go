@@ -16,14 +16,14 @@ import (
 )
 
 // Fork copies what other programs wrote too, line by line.
-func (ts *transcripts) Fork(_ context.Context, from, to transcript.Ref, receipts bool) error {
-	if err := ts.fork(from, to, receipts); err != nil {
+func (ts *transcripts) Fork(ctx context.Context, from, to transcript.Ref, receipts bool) error {
+	if err := ts.fork(ctx, from, to, receipts); err != nil {
 		return fmt.Errorf("fork session %s to %s: %w", from, to, err)
 	}
 	return nil
 }
 
-func (ts *transcripts) fork(from, to transcript.Ref, withReceipts bool) error {
+func (ts *transcripts) fork(ctx context.Context, from, to transcript.Ref, withReceipts bool) error {
 	s := ts.Store
 	if err := checkRef(from); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (ts *transcripts) fork(from, to transcript.Ref, withReceipts bool) error {
 	if err != nil {
 		return err
 	}
-	log, err := ts.open(to)
+	log, err := ts.open(ctx, to)
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,7 @@ func TestEnterUnderALook(t *testing.T) {
 	write(t, path, `{"pid":1,"host":"h","since":"2026-11-21T03:18:57.981Z"}`)
 	look, err := fsx.OS.OpenFile(path, os.O_RDWR, 0)
 	check(t, err)
-	held, err := look.TryLock()
+	held, err := look.TryRLock()
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("no file locks here")
 	}

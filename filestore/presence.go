@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/cadre-dev/cadre/internal/lease"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -15,11 +14,6 @@ import (
 
 // presence implements [team.Presence]: a lease per agent in the team's folder.
 type presence struct{ *Store }
-
-// enterPauses lie between the tries to take a place that somebody has: it may
-// have been tried for an instant by a look, or belong to a process that is just
-// dying.
-var enterPauses = []time.Duration{time.Millisecond, 4 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
 
 func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func() error, err error) {
 	held, err := p.enter(ctx, who)
@@ -46,19 +40,12 @@ func (p *presence) enter(ctx context.Context, who mailbox.Address) (*lease.Lease
 	if err := p.makeTeamSide(who.Team, filepath.Base(filepath.Dir(path))); err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
-		held, err := lease.Acquire(p.fsys, path)
-		var other *lease.HeldError
-		switch {
-		case !errors.As(err, &other):
-			return held, teamGone(err)
-		case try == len(enterPauses):
-			return nil, &team.PresentError{Who: who, By: process(other.Holder)}
-		}
-		if err := pause(ctx, enterPauses[try]); err != nil {
-			return nil, err
-		}
+	held, err := lease.Acquire(ctx, p.fsys, path)
+	var other *lease.HeldError
+	if errors.As(err, &other) {
+		return nil, &team.PresentError{Who: who, By: process(other.Holder)}
 	}
+	return held, teamGone(err)
 }
 
 func (p *presence) Find(ctx context.Context, who mailbox.Address) (team.Process, bool, error) {
@@ -66,7 +53,7 @@ func (p *presence) Find(ctx context.Context, who mailbox.Address) (team.Process,
 	var holder lease.Holder
 	var ok bool
 	if err == nil {
-		holder, ok, err = lease.Look(p.fsys, path)
+		holder, ok, err = lease.Look(ctx, p.fsys, path)
 	}
 	if err != nil {
 		return team.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)

@@ -19,19 +19,19 @@ import (
 // claude-code §11), with a lease and receipts in our side folder.
 type transcripts struct{ *Store }
 
-func (ts *transcripts) Open(_ context.Context, ref transcript.Ref) (transcript.Log, error) {
-	l, err := ts.open(ref)
+func (ts *transcripts) Open(ctx context.Context, ref transcript.Ref) (transcript.Log, error) {
+	l, err := ts.open(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("open transcript %s: %w", ref, err)
 	}
 	return l, nil
 }
 
-func (ts *transcripts) open(ref transcript.Ref) (*log, error) {
+func (ts *transcripts) open(ctx context.Context, ref transcript.Ref) (*log, error) {
 	if err := checkRef(ref); err != nil {
 		return nil, err
 	}
-	held, err := ts.acquire(ref)
+	held, err := ts.acquire(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -42,14 +42,14 @@ func (ts *transcripts) open(ref transcript.Ref) (*log, error) {
 	}, nil
 }
 
-func (ts *transcripts) acquire(ref transcript.Ref) (*lease.Lease, error) {
+func (ts *transcripts) acquire(ctx context.Context, ref transcript.Ref) (*lease.Lease, error) {
 	path := ts.side(ref, "lease")
-	held, err := lease.Acquire(ts.fsys, path)
+	held, err := lease.Acquire(ctx, ts.fsys, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err != nil {
 			return nil, err
 		}
-		held, err = lease.Acquire(ts.fsys, path)
+		held, err = lease.Acquire(ctx, ts.fsys, path)
 	}
 	var other *lease.HeldError
 	if errors.As(err, &other) {
@@ -134,14 +134,14 @@ func (s *Store) readReceipts(ref transcript.Ref) (map[string][]string, error) {
 	return receipts, err
 }
 
-func (ts *transcripts) Remove(_ context.Context, ref transcript.Ref) error {
-	if err := ts.remove(ref); err != nil {
+func (ts *transcripts) Remove(ctx context.Context, ref transcript.Ref) error {
+	if err := ts.remove(ctx, ref); err != nil {
 		return fmt.Errorf("remove session %s: %w", ref, err)
 	}
 	return nil
 }
 
-func (ts *transcripts) remove(ref transcript.Ref) error {
+func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
 	if err := checkRef(ref); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (ts *transcripts) remove(ref transcript.Ref) error {
 	if err != nil {
 		return err
 	}
-	leases, err := ts.acquireAll(ref)
+	leases, err := ts.acquireAll(ctx, ref)
 	if err == nil {
 		err = ts.removeFiles(ref)
 	}
@@ -174,8 +174,8 @@ func (ts *transcripts) remove(ref transcript.Ref) error {
 }
 
 // acquireAll takes the leases of a session and of all its agents.
-func (ts *transcripts) acquireAll(ref transcript.Ref) ([]*lease.Lease, error) {
-	held, err := ts.acquire(ref)
+func (ts *transcripts) acquireAll(ctx context.Context, ref transcript.Ref) ([]*lease.Lease, error) {
+	held, err := ts.acquire(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (ts *transcripts) acquireAll(ref transcript.Ref) ([]*lease.Lease, error) {
 		if !ok || !strings.HasPrefix(e.Name(), "agent-") {
 			continue
 		}
-		held, err := ts.acquire(transcript.Ref{Project: ref.Project, Session: ref.Session, Agent: agent})
+		held, err := ts.acquire(ctx, transcript.Ref{Project: ref.Project, Session: ref.Session, Agent: agent})
 		if err != nil {
 			return leases, err
 		}

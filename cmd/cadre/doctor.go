@@ -111,7 +111,7 @@ func (x *examination) diagnose(ctx context.Context) (diagnosis, error) {
 				continue
 			}
 			for _, info := range infos {
-				if v := p.viewSession(info); v.HeldBy != 0 {
+				if v := p.viewSession(ctx, info); v.HeldBy != 0 {
 					d.Sessions = append(d.Sessions, v)
 				}
 			}

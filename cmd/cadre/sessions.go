@@ -31,7 +31,7 @@ type sessionView struct {
 	Root     layout.Root `json:"root"`
 }
 
-func (p place) viewSession(info transcript.Info) sessionView {
+func (p place) viewSession(ctx context.Context, info transcript.Info) sessionView {
 	v := sessionView{
 		ID: info.Ref.Session, Project: info.Ref.Project, Updated: info.Updated, Size: info.Size,
 		FirstAsk: info.FirstAsk, Root: p.root,
@@ -39,7 +39,7 @@ func (p place) viewSession(info transcript.Info) sessionView {
 	if p.foreign {
 		return v
 	}
-	if h, err := p.holder(info.Ref); err == nil && h != nil {
+	if h, err := p.holder(ctx, info.Ref); err == nil && h != nil {
 		v.HeldBy = h.PID
 	}
 	return v
@@ -74,7 +74,7 @@ func listSessions(ctx context.Context, places []place, all, asJSON bool) error {
 			return err
 		}
 		for _, info := range infos {
-			views = append(views, p.viewSession(info))
+			views = append(views, p.viewSession(ctx, info))
 		}
 	}
 	slices.SortStableFunc(views, func(a, b sessionView) int { return b.Updated.Compare(a.Updated) })
@@ -200,7 +200,7 @@ func removeSession(ctx context.Context, places []place, id string, yes bool) err
 		return err
 	}
 	if !p.foreign {
-		h, err := p.holder(info.Ref)
+		h, err := p.holder(ctx, info.Ref)
 		if err != nil {
 			return err
 		}

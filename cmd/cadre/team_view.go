@@ -214,6 +214,6 @@ func (p place) isOpen(ctx context.Context, session string) (bool, error) {
 	if err != nil {
 		return false, nil //nolint:nilerr // a team may outlive its lead's session
 	}
-	h, err := p.holder(info.Ref)
+	h, err := p.holder(ctx, info.Ref)
 	return h != nil, err
 }

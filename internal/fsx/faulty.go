@@ -235,6 +235,14 @@ func (f *faultyFile) TryLock() (bool, error) {
 	return f.File.TryLock()
 }
 
+// TryRLock is a trylock too: which of them it is makes no difference to a fault.
+func (f *faultyFile) TryRLock() (bool, error) {
+	if err := f.faulty.check("trylock", f.Name()); err != nil {
+		return false, err
+	}
+	return f.File.TryRLock()
+}
+
 func (f *faultyFile) Unlock() error {
 	return errors.Join(f.File.Unlock(), f.faulty.check("unlock", f.Name()))
 }

@@ -63,6 +63,9 @@ type File interface {
 	// with the process. held is false when somebody else has it. Where the
 	// file system knows no such locks the error is [errors.ErrUnsupported].
 	TryLock() (held bool, err error)
+	// TryRLock does so with a lock that others may share in the same way; one that
+	// is exclusive keeps it away, and is kept away by it.
+	TryRLock() (held bool, err error)
 	// Unlock ends the lock. Closing the file does so too, but later when a child
 	// process is being started at this moment: it has the file until it runs its
 	// own program.

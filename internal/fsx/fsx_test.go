@@ -229,22 +229,10 @@ func TestSweepTempsLeavesOthersAlone(t *testing.T) {
 
 func TestTryLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	open := func() fsx.File {
-		f, err := fsx.OS.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
+	open := func() fsx.File { return openLock(t, path) }
 	lock := func(f fsx.File, want bool) {
 		t.Helper()
-		held, err := f.TryLock()
-		if errors.Is(err, errors.ErrUnsupported) {
-			t.Skip("no file locks here")
-		}
-		if err != nil || held != want {
-			t.Errorf("held %v, %v; want %v", held, err, want)
-		}
+		tried(t, f.TryLock, want)
 	}
 	first, second := open(), open()
 	lock(first, true)
@@ -342,5 +330,47 @@ func TestRemoveAllTakesWhatComesMeanwhile(t *testing.T) {
 	}
 	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it stands: %v", err)
+	}
+}
+
+func openLock(t *testing.T, path string) fsx.File {
+	t.Helper()
+	f, err := fsx.OS.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// tried checks whether a lock can be had.
+func tried(t *testing.T, lock func() (bool, error), want bool) {
+	t.Helper()
+	held, err := lock()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("no file locks here")
+	}
+	if err != nil || held != want {
+		t.Errorf("held %v, %v; want %v", held, err, want)
+	}
+}
+
+// Those who share a lock keep away only who wants it alone.
+func TestTryRLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, second, alone := openLock(t, path), openLock(t, path), openLock(t, path)
+	tried(t, first.TryRLock, true)
+	tried(t, second.TryRLock, true)
+	tried(t, alone.TryLock, false)
+	for _, f := range []fsx.File{first, second} {
+		if err := f.Unlock(); err != nil {
+			t.Error(err)
+		}
+	}
+	tried(t, alone.TryLock, true)
+	tried(t, first.TryRLock, false)
+	for _, f := range []fsx.File{first, second, alone} {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

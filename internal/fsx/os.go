@@ -70,8 +70,12 @@ func (osFS) SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func (f osFile) TryLock() (bool, error) {
-	held, err := tryLock(f.File)
+func (f osFile) TryLock() (bool, error) { return f.lock(tryLock) }
+
+func (f osFile) TryRLock() (bool, error) { return f.lock(tryRLock) }
+
+func (f osFile) lock(try func(*os.File) (bool, error)) (bool, error) {
+	held, err := try(f.File)
 	if err != nil {
 		return false, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}

@@ -19,11 +19,14 @@ func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, mode)
 }
 
-// tryLock locks one byte far behind the content, which stays readable.
-func tryLock(f *os.File) (bool, error) {
-	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+func tryLock(f *os.File) (bool, error) { return lockFile(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+func tryRLock(f *os.File) (bool, error) { return lockFile(f, 0) }
+
+// lockFile locks one byte far behind the content, which stays readable.
+func lockFile(f *os.File, how uint32) (bool, error) {
 	at := lockedByte()
-	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, at)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return false, nil
 	}

@@ -3,6 +3,7 @@
 package lease_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +36,7 @@ func dieAtCall() {
 	for range 2 {
 		var l *lease.Lease
 		if err == nil {
-			l, err = lease.Acquire(faulty, fields[0])
+			l, err = lease.Acquire(context.Background(), faulty, fields[0])
 		}
 		if err == nil {
 			err = l.Release()

@@ -4,6 +4,7 @@
 package lease
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,11 +40,25 @@ type Lease struct {
 	locked bool // false where there are no locks
 }
 
-// Acquire takes the lease at path without waiting: when it is held, also by
-// this very process, the error is a [*HeldError]. The file is made if missing,
-// its folder must exist. Where the file system knows no locks, a lease keeps
-// nobody away.
-func Acquire(fsys fsx.FS, path string) (*Lease, error) {
+// Acquire takes the lease at path. When it is held, also by this very process, the
+// error is a [*HeldError]; it comes after a moment, in which the lock of somebody
+// who only looks ([Look]), or is dying, is gone. The file is made if missing, its
+// folder must exist. Where the file system knows no locks, a lease keeps nobody
+// away.
+func Acquire(ctx context.Context, fsys fsx.FS, path string) (*Lease, error) {
+	for p := (patience{living: lookTime}); ; {
+		l, err := acquire(fsys, path)
+		var held *HeldError
+		if !errors.As(err, &held) {
+			return l, err
+		}
+		if again, waitErr := p.wait(ctx, held.Holder); waitErr != nil || !again {
+			return nil, errors.Join(err, waitErr)
+		}
+	}
+}
+
+func acquire(fsys fsx.FS, path string) (*Lease, error) {
 	for {
 		file, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {

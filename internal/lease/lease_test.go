@@ -1,11 +1,14 @@
 package lease_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,19 +23,21 @@ const childVariable = "CADRE_TEST_LEASE"
 func TestMain(m *testing.M) {
 	dieAtCall()
 	if path := os.Getenv(childVariable); path != "" {
-		if _, err := lease.Acquire(fsx.OS, path); err != nil {
+		l, err := lease.Acquire(context.Background(), fsx.OS, path)
+		if err != nil {
 			os.Exit(1)
 		}
 		_, _ = os.Stdout.WriteString("held")
-		_ = os.Stdout.Close()
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test at the latest
+		runtime.KeepAlive(l)
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
 func acquire(t *testing.T, path string) *lease.Lease {
 	t.Helper()
-	l, err := lease.Acquire(fsx.OS, path)
+	l, err := lease.Acquire(t.Context(), fsx.OS, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +47,7 @@ func acquire(t *testing.T, path string) *lease.Lease {
 func TestSecondHolderIsToldOfTheFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "main.lease")
 	first := acquire(t, path)
-	_, err := lease.Acquire(fsx.OS, path)
+	_, err := lease.Acquire(t.Context(), fsx.OS, path)
 	var held *lease.HeldError
 	if !errors.As(err, &held) {
 		t.Fatalf("second acquire: %v", err)
@@ -65,14 +70,14 @@ func TestSecondHolderIsToldOfTheFirst(t *testing.T) {
 
 func looksHeld(t *testing.T, path string, by lease.Holder) {
 	t.Helper()
-	if h, ok, err := lease.Look(fsx.OS, path); err != nil || !ok || h != by {
+	if h, ok, err := lease.Look(t.Context(), fsx.OS, path); err != nil || !ok || h != by {
 		t.Errorf("looks held by %+v: %v, %v; want %+v", h, ok, err, by)
 	}
 }
 
 func looksFree(t *testing.T, path string) {
 	t.Helper()
-	if h, ok, err := lease.Look(fsx.OS, path); err != nil || ok || h != (lease.Holder{}) {
+	if h, ok, err := lease.Look(t.Context(), fsx.OS, path); err != nil || ok || h != (lease.Holder{}) {
 		t.Errorf("looks held by %+v: %v, %v; want nobody", h, ok, err)
 	}
 }
@@ -109,7 +114,7 @@ func TestLookFailsWithItsCalls(t *testing.T) {
 	}
 	for n := 1; ; n++ {
 		faulty := &fsx.Faulty{FS: fsx.OS, Decide: fsx.FailNth(n, fsx.Fault{Err: syscall.EIO})}
-		_, ok, err := lease.Look(faulty, path)
+		_, ok, err := lease.Look(t.Context(), faulty, path)
 		if ok {
 			t.Errorf("call %d: a free lease looks held", n)
 		}
@@ -129,7 +134,7 @@ func TestLookFailsWithItsCalls(t *testing.T) {
 }
 
 func TestMissingFolder(t *testing.T) {
-	_, err := lease.Acquire(fsx.OS, filepath.Join(t.TempDir(), "missing", "lease"))
+	_, err := lease.Acquire(t.Context(), fsx.OS, filepath.Join(t.TempDir(), "missing", "lease"))
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
@@ -139,7 +144,7 @@ func TestFaultsLeaveNoLease(t *testing.T) {
 	for n := 1; ; n++ {
 		path := filepath.Join(t.TempDir(), "main.lease")
 		faulty := &fsx.Faulty{FS: fsx.OS, Decide: fsx.FailNth(n, fsx.Fault{Err: syscall.EIO})}
-		l, err := lease.Acquire(faulty, path)
+		l, err := lease.Acquire(t.Context(), faulty, path)
 		if err == nil {
 			err = l.Release()
 		}
@@ -163,11 +168,11 @@ func TestWithoutFileLocks(t *testing.T) {
 		return nil
 	}}
 	path := filepath.Join(t.TempDir(), "main.lease")
-	l, err := lease.Acquire(plain, path)
+	l, err := lease.Acquire(t.Context(), plain, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := lease.Look(plain, path); err != nil || !ok {
+	if _, ok, err := lease.Look(t.Context(), plain, path); err != nil || !ok {
 		t.Errorf("looks held: %v, %v", ok, err)
 	}
 	if err := l.Release(); err != nil {
@@ -183,6 +188,9 @@ func TestLeaseDiesWithItsProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := child.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +198,7 @@ func TestLeaseDiesWithItsProcess(t *testing.T) {
 	if _, err := out.Read(buf); err != nil || string(buf) != "held" {
 		t.Fatalf("child said %q, %v", buf, err)
 	}
-	_, err = lease.Acquire(fsx.OS, path)
+	_, err = lease.Acquire(t.Context(), fsx.OS, path)
 	var held *lease.HeldError
 	if !errors.As(err, &held) || held.Holder.PID != child.Process.Pid {
 		t.Errorf("while the child lives: %v", err)

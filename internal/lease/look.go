@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,11 +11,24 @@ import (
 
 // Look says who has the lease at path, without taking it; ok is false when
 // nobody has. It leaves the file as it is, and makes none. To tell a holder from
-// one that died it tries the lock for an instant, so [Acquire] may find a free
-// lease held at that very moment. Where the file system knows no locks, whoever
-// was killed seems to have its lease for good.
-func Look(fsys fsx.FS, path string) (h Holder, ok bool, err error) {
-	file, err := fsys.OpenFile(path, os.O_RDWR, 0)
+// one that died it tries the lock for an instant, which [Acquire] waits for; looks
+// do not disturb each other. One that was killed just now may have its lock for
+// another moment, which Look waits for. Where the file system knows no locks,
+// whoever was killed seems to have its lease for good.
+func Look(ctx context.Context, fsys fsx.FS, path string) (h Holder, ok bool, err error) {
+	for p := (patience{}); ; {
+		h, ok, err = look(fsys, path)
+		if err != nil || !ok {
+			return h, ok, err
+		}
+		if again, err := p.wait(ctx, h); err != nil || !again {
+			return h, ok, err
+		}
+	}
+}
+
+func look(fsys fsx.FS, path string) (h Holder, ok bool, err error) {
+	file, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Holder{}, false, nil
 	}
@@ -26,7 +40,7 @@ func Look(fsys fsx.FS, path string) (h Holder, ok bool, err error) {
 	if err != nil || info.Size() == 0 {
 		return Holder{}, false, err // given back, or not signed yet
 	}
-	free, err := file.TryLock()
+	free, err := file.TryRLock()
 	switch {
 	case err != nil && !errors.Is(err, errors.ErrUnsupported):
 		return Holder{}, false, err
