@@ -32,7 +32,7 @@ func (t *Teams) Revive(ctx context.Context, by tool.Caller, m Member) (Member, e
 }
 
 func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m Member) (Member, error) {
-	record, err := t.revivable(ctx, mailbox.Address{Team: lead.Team, Agent: m.Name})
+	record, err := t.endFormer(ctx, mailbox.Address{Team: lead.Team, Agent: m.Name})
 	if err != nil {
 		return m, err
 	}
@@ -64,6 +64,21 @@ func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m Member
 	}
 	return m, err
 }
+
+// endFormer ends what an earlier lead may have started of a teammate just before it
+// was killed, and returns what is kept of it then: a program that takes its place
+// only now may have had its prompt before it ends.
+func (t *Teams) endFormer(ctx context.Context, who mailbox.Address) (AgentRecord, error) {
+	if record, err := t.revivable(ctx, who); err != nil {
+		return record, err
+	}
+	// Where it cannot be ended, the start of the next one finds that too, and says so.
+	_ = t.backend.Stop(ctx, who, errBroughtBack)
+	return t.revivable(ctx, who)
+}
+
+// errBroughtBack says why a teammate is ended of which another process goes on.
+var errBroughtBack = errors.New("it is brought back by a resumed lead")
 
 // revivable is what was kept of a teammate; the zero record of one whose lead was
 // killed when it had just written it down. Another program's, which is started

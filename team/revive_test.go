@@ -241,3 +241,33 @@ func TestReviveOfOneWhoseStartWasCutShort(t *testing.T) {
 		}
 	}
 }
+
+// A program that an earlier lead has started just before its end may have its prompt
+// when it is ended: what it was told and did is not lost.
+func TestReviveOfOneThatIsJustStarting(t *testing.T) {
+	w := apartTeam(t, "w1")
+	w.endProcess(t, "w1")
+	starting := team.AgentRecord{Backend: "tmux", Starting: true, Description: "the work"}
+	if err := w.seat(t, "w1").Remember(t.Context(), starting); err != nil {
+		t.Fatal(err)
+	}
+	seat := w.seat(t, "w1")
+	w.restart()
+	absent, _, err := w.Reopen(t.Context(), leader)
+	if err != nil || len(absent) != 1 {
+		t.Fatalf("absent %v, %v", absent, err)
+	}
+	w.backend.end = func(mailbox.Address) {
+		came := team.AgentRecord{SessionID: "s1", Project: "/project", Backend: "tmux", Signs: true, Description: "the work"}
+		if err := seat.Remember(t.Context(), came); err != nil {
+			t.Error(err)
+		}
+	}
+	w.backend.started = nil
+	if _, err := w.Revive(t.Context(), leader, absent[0]); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.backend.started[0]; s.Record == nil || s.Record.SessionID != "s1" || strings.Contains(s.Input, "Do it.") {
+		t.Errorf("started %+v", s)
+	}
+}
