@@ -98,7 +98,7 @@ type Job struct {
 	waiting  map[*waiter]struct{}
 	reserved *waiter // the starter's place, until it calls Wait
 	ended    bool    // decided; the rest of the end follows
-	told     bool    // its notice, if any, is in the queue; done follows
+	told     bool    // its notice, if any, is in the queue, and done is closed
 	result   Result
 }
 

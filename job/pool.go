@@ -177,8 +177,8 @@ func (p *Pool) finish(ctx context.Context, j *Job, result Result) {
 	} else {
 		delete(p.jobs, info.ID)
 	}
+	close(j.done) // under the lock: whoever has the notice finds the job ended
 	p.mu.Unlock()
-	close(j.done)
 }
 
 // keep leaves an ended job in the pool, and lets the oldest such go.

@@ -453,3 +453,19 @@ func BenchmarkStartWait(b *testing.B) {
 		_, _ = j.Wait(b.Context())
 	}
 }
+
+// Whoever has been told of a job's end can ask how it ended.
+func TestAfterItsNoticeAJobHasEnded(t *testing.T) {
+	p := job.NewPool(nil)
+	defer p.Close()
+	for range 20_000 {
+		j := start(t, p, job.Spec{Kind: job.Agent, Owner: "me"}, func(context.Context, *job.Job) job.Result { return job.Result{} })
+		if _, err := p.Next(t.Context(), "me"); err != nil {
+			t.Fatal(err)
+		}
+		p.Told("me")
+		if _, ended := j.Result(); !ended {
+			t.Fatal("it still runs")
+		}
+	}
+}
