@@ -35,7 +35,7 @@ func (r *Runtime) compose(watch context.Context) {
 		Backend: r.backend(), Publish: r.publishTeam,
 		Policy: team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
 		Mode:   func() string { return string(r.lead.State().Mode) },
-		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk, Conversed: r.conversed,
+		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk, Conversed: r.conversed, Shown: r.shownTo,
 	})
 	r.agentTool = builtin.AgentTool(r.teams, r, agentTypes)
 	if r.backends != nil {

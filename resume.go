@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -36,7 +37,7 @@ func (r *Runtime) resumable(ctx context.Context, record team.AgentRecord) (strin
 	if record.AgentID == "" {
 		return record.SessionID, nil
 	}
-	kept := transcript.Ref{Project: record.Project, Session: record.SessionID, Agent: record.AgentID}
+	kept := conversationRef(record)
 	own := transcript.Ref{Project: record.Project, Session: ids.UUID()}
 	if err := r.stores.transcripts.Fork(ctx, kept, own, true); err != nil {
 		return "", err
@@ -44,11 +45,28 @@ func (r *Runtime) resumable(ctx context.Context, record team.AgentRecord) (strin
 	return own.Session, errors.Join(r.copyAsks(ctx, kept, own), r.copyJobs(ctx, kept, own))
 }
 
+// conversationRef is where a teammate's conversation lies.
+func conversationRef(record team.AgentRecord) transcript.Ref {
+	return transcript.Ref{Project: record.Project, Session: record.SessionID, Agent: record.AgentID}
+}
+
+// shownTo lists the receipts in a teammate's conversation; none when nothing is kept
+// of it.
+func (r *Runtime) shownTo(ctx context.Context, record team.AgentRecord) ([]mailbox.ID, error) {
+	entries, err := r.stores.transcripts.Read(ctx, conversationRef(record))
+	if errors.Is(err, transcript.ErrNotFound) {
+		return nil, nil
+	}
+	var shown []mailbox.ID
+	for _, e := range entries {
+		shown = append(shown, mailIDs(e.Receipts)...)
+	}
+	return shown, err
+}
+
 // conversed reports whether anything was kept of what a teammate said and was told.
 func (r *Runtime) conversed(ctx context.Context, record team.AgentRecord) (bool, error) {
-	return r.stores.transcripts.Exists(ctx, transcript.Ref{
-		Project: record.Project, Session: record.SessionID, Agent: record.AgentID,
-	})
+	return r.stores.transcripts.Exists(ctx, conversationRef(record))
 }
 
 // copyAsks makes the open questions of a session those of its copy.

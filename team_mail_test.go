@@ -2,6 +2,7 @@ package cadre_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -155,6 +156,38 @@ func TestMailOfTheDepartedComesBack(t *testing.T) {
 			w.isShown(t, agent, `"type":"mail_returned","from":"ann","to":"bob"`, "The second half is yours.")
 		}
 		contains(t, w.does(t, "ann", writing("bob", "Are you there?", "question"))[0], "bob", "left")
+	})
+}
+
+// A teammate that was killed before it could mark its mail read has been shown it: it
+// does not come back.
+func TestMailThatWasShownDoesNotComeBack(t *testing.T) {
+	overBackends(t, func(t *testing.T, w *teamWorld) {
+		w.form(t, "ann", "bob")
+		w.does(t, "bob", writing("ann", "The second half is yours.", "the halves"))
+		w.isShown(t, "ann", "The second half is yours.")
+		w.give(t, "ann", order{Fault: "silent"})
+		w.isWorking(t, "ann")
+		inbox := w.home.Inbox(alpha, "ann")
+		text, err := os.ReadFile(inbox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, inbox+"~", strings.ReplaceAll(string(text), `"read": true`, `"read": false`), 0o600)
+		if err := os.Rename(inbox+"~", inbox); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.unread(t, "ann"); n < 2 {
+			t.Fatalf("%d messages are unread", n)
+		}
+		w.stop(t, "ann", true)
+		w.leaves(t, "ann")
+		w.isShown(t, team.LeadName, `"type":"teammate_terminated"`)
+		for _, agent := range []string{"bob", team.LeadName} {
+			if back := controls[team.MailReturned](t, w, agent); len(back) > 0 {
+				t.Errorf("%s gets back %+v", agent, back)
+			}
+		}
 	})
 }
 

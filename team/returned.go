@@ -32,17 +32,24 @@ func (r MailReturned) of(to string, m mailbox.Message) bool {
 
 // returnMail gives what an agent that has left can no longer read back to its
 // senders, and to the lead, and marks it read. What the runtime told the agent is
-// nobody's any more. It may be repeated: what was returned before a crash is not
-// returned again.
+// nobody's any more, and what it was shown before it was killed need only be marked.
+// It may be repeated: what was returned before a crash is not returned again.
 func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) error {
 	unread, err := t.mail.Unread(ctx, who)
 	if err != nil || len(unread) == 0 {
+		return err
+	}
+	shown, err := t.shownTo(ctx, who)
+	if err != nil {
 		return err
 	}
 	ids := make([]mailbox.ID, len(unread))
 	back := onceMail{teams: t, team: who.Team}
 	for i, m := range unread {
 		ids[i] = m.ID
+		if slices.Contains(shown, m.ID) {
+			continue
+		}
 		w, err := t.judge(ctx, who, m)
 		if err != nil {
 			return err
@@ -61,6 +68,16 @@ func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) 
 		}
 	}
 	return t.mail.MarkRead(ctx, who, ids)
+}
+
+// shownTo lists the receipts in the conversation of a teammate, as far as it is
+// known where that lies.
+func (t *Teams) shownTo(ctx context.Context, who mailbox.Address) ([]mailbox.ID, error) {
+	record, kept, err := t.record(ctx, who)
+	if err != nil || !kept || record.SessionID == "" || t.shown == nil {
+		return nil, err
+	}
+	return t.shown(ctx, record)
 }
 
 // returnOf is the return of a message. It has the message's own timestamp, so that

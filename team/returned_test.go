@@ -151,3 +151,31 @@ func TestR11MailAtTheIdleEdge(t *testing.T) {
 		}
 	})
 }
+
+// A teammate that was killed when it had been shown its mail, and had not marked it
+// read yet, has read it all the same.
+func TestMailThatWasShownIsNotReturned(t *testing.T) {
+	overWorlds(t, testMailThatWasShownIsNotReturned)
+}
+
+func testMailThatWasShownIsNotReturned(t *testing.T, alpha start) {
+	w := alpha(t, "w1", "w2")
+	w.send(t, "w2", "w1", "shown")
+	w.send(t, "w2", "w1", "waiting")
+	conversation := team.AgentRecord{SessionID: "s1", Project: "/project", Backend: w.backend.name(), Signs: true}
+	if err := w.seat(t, "w1").Remember(t.Context(), conversation); err != nil {
+		t.Fatal(err)
+	}
+	w.shown = map[string][]mailbox.ID{"s1": {w.mailOf(t, "w1")[0].ID}}
+	w.gone(t, "w1", "killed")
+	for _, name := range []string{team.LeadName, "w2"} {
+		if diff := cmp.Diff([]string{"w2 to w1: waiting"}, w.returns(t, name)); diff != "" {
+			t.Errorf("%s gets back (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, m := range w.mailOf(t, "w1") {
+		if !m.Read {
+			t.Errorf("left unread: %s", m.Text)
+		}
+	}
+}

@@ -43,6 +43,10 @@ type Options struct {
 	// Conversed reports whether anything was kept of a teammate's conversation. nil:
 	// a record that names one is taken at its word.
 	Conversed func(ctx context.Context, r AgentRecord) (bool, error)
+	// Shown lists the receipts of the mail that stands in a teammate's conversation,
+	// as [Teams.Inbox] takes them. It may be marked unread still when the teammate was
+	// killed. nil: nothing is known of it.
+	Shown func(ctx context.Context, r AgentRecord) ([]mailbox.ID, error)
 
 	// Publish tells what happened: by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
@@ -73,6 +77,7 @@ type Teams struct {
 	policy    Policy
 	consent   consentOptions
 	conversed func(context.Context, AgentRecord) (bool, error)
+	shown     func(context.Context, AgentRecord) ([]mailbox.ID, error)
 	changes   pulse // of what agents do, and of who is there
 	waits     waits // of agents for each other
 	told      told  // what this process has posted
@@ -113,7 +118,7 @@ func New(o Options) *Teams {
 	return &Teams{
 		store: o.Store, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
 		seals: o.Seals, records: o.Records, presence: o.Presence, policy: o.Policy, publish: publish,
-		consent: o.consent(), conversed: o.Conversed, since: time.Now(),
+		consent: o.consent(), conversed: o.Conversed, shown: o.Shown, since: time.Now(),
 		crews: make(map[string]*crew), leads: make(map[string]*lead),
 	}
 }

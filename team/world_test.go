@@ -22,6 +22,7 @@ type world struct {
 	backend *backend
 	events  *events
 	policy  team.Policy
+	shown   map[string][]mailbox.ID // by session: what its conversation shows
 
 	// apart says that each teammate has a process, that is Teams, of its own.
 	apart bool
@@ -57,6 +58,7 @@ func (w *world) process(b team.Backend) *team.Teams {
 	return team.New(team.Options{
 		Store: w.rosters, Mail: w.mails, Tasks: w.lists, Backend: b, Publish: w.events.publish,
 		Seals: w.kept.Seals(), Records: w.kept.Records(), Presence: w.kept.Presence(), Policy: w.policy,
+		Shown: func(_ context.Context, r team.AgentRecord) ([]mailbox.ID, error) { return w.shown[r.SessionID], nil },
 	})
 }
 
