@@ -69,12 +69,19 @@ func (r *Runtime) bringBack(ctx context.Context, absent []team.Member) {
 	}
 }
 
-// bringBackOne reports whether a teammate is lost for good.
+// bringBackOne reports whether a teammate is lost for good. One of ours that ran when
+// it was looked for, and has ended since, is started again like those that did not
+// run: it was dying, or left because it had no lead.
 func (r *Runtime) bringBackOne(ctx context.Context, who mailbox.Address, m team.Member, absent bool) (lost bool, err error) {
-	if absent {
-		_, err := r.teams.Revive(ctx, r.leadCaller(), m)
-		return errors.Is(err, team.ErrNoRecord), err
+	if !absent {
+		lives, err := r.backends.adopt(ctx, who)
+		if lives || err != nil {
+			return false, err
+		}
+		if ours, err := r.teams.Signs(ctx, who); !ours || err != nil {
+			return !ours && err == nil, err
+		}
 	}
-	lives, err := r.backends.adopt(ctx, who)
-	return err == nil && !lives, err
+	_, err = r.teams.Revive(ctx, r.leadCaller(), m)
+	return errors.Is(err, team.ErrNoRecord), err
 }

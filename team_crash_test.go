@@ -1,8 +1,11 @@
 package cadre_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/provider/scripted"
@@ -49,6 +52,52 @@ func TestATeammateThatDies(t *testing.T) {
 		w.leads(t, spawning("bob", "You are bob."))
 		w.isShown(t, "bob", "Start with task #1")
 	})
+}
+
+// A teammate that still runs when its lead is resumed, and ends before that has come
+// to it, is brought back like the others.
+func TestATeammateEndsWhileItsLeadComesBack(t *testing.T) {
+	w := newTeamWorld(t, inPanes) // elsewhere it ends with its lead
+	begin := order{ID: "begin", Calls: forming("ann", "bob")}
+	lead := w.leadConfig()
+	lead.Prompt = begin.text()
+	kill := startLead(t, lead)
+	w.results(t, team.LeadName, "begin", len(begin.Calls))
+	w.idles(t, "ann", 1)
+	w.idles(t, "bob", 1)
+	kill()
+	for _, name := range []string{team.LeadName, "ann", "bob"} {
+		eventually(t, name+" has ended", func() bool { _, runs := w.place(t, name); return !runs })
+	}
+	config, err := w.state.Rosters().Load(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave, err := w.state.Presence().Enter(t.Context(), at("bob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// When the lead starts ann it knows already who runs, and bob is next.
+	script := fmt.Sprintf("#!/bin/sh\ntouch %s\nwhile [ ! -e %s ]; do sleep 0.02; done\nexec '%s' \"$@\"\n",
+		w.path("starting"), w.path("ended"), w.command)
+	w.write(t, w.path("teammate"), script, 0o700)
+	w.command = w.path("teammate")
+	ended := make(chan error, 1)
+	go func() {
+		look := time.NewTicker(10 * time.Millisecond)
+		defer look.Stop()
+		for !exists(w.path("starting")) && t.Context().Err() == nil {
+			<-look.C
+		}
+		ended <- errors.Join(leave(), os.WriteFile(w.path("ended"), nil, 0o600))
+	}()
+	w.open(t, func(c *cadre.Config) { c.Resume = config.LeadSessionID })
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ann", "bob"} {
+		w.isShown(t, name, "You were stopped, and are back.")
+	}
 }
 
 // A killed lead is resumed with its team, in the same backend or the other:
