@@ -4,6 +4,7 @@ package pane_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,6 +179,40 @@ func TestPrivateServer(t *testing.T) {
 		t.Error("the server outlives its last pane")
 	}
 	open(t, terminal, pane.Spec{Title: "again"})
+}
+
+// The private server may begin between the look whether it is there and its start: a
+// lead that was killed has left a process that starts it. It may end in the same way.
+func TestPrivateServerBeginsAndEndsMeanwhile(t *testing.T) {
+	needTmux(t)
+	t.Setenv("TMUX_TMPDIR", shortDir(t))
+	tmuxPath, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for meanwhile, answer := range map[string]string{
+		"new-session -d -s cadre cat": "echo no server running; exit 1",
+		"kill-server":                 "exit 0",
+	} {
+		name, dir := "cadre-test-"+ids.Hex(8), t.TempDir()
+		wrapped := filepath.Join(dir, "tmux")
+		text := fmt.Sprintf("#!/bin/sh\ncase $* in *has-session*)\n\tif mkdir '%s/first' 2>/dev/null; then\n\t\t%s -L %s -f /dev/null %s; { %s; } >&2\n\tfi ;;\nesac\nexec %s \"$@\"\n",
+			dir, tmuxPath, name, meanwhile, answer, tmuxPath)
+		if err := os.WriteFile(wrapped, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		choice, err := pane.NewDetector(pane.Environment{
+			Vars: append(os.Environ(), "TMUX="), Server: name, LookPath: func(string) (string, error) { return wrapped, nil },
+		}).Choose(t.Context(), pane.Tmux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := choice.Terminal.Open(t.Context(), pane.Spec{Title: "w", Script: script(t, "exec cat")})
+		t.Cleanup(func() { _ = exec.Command("tmux", "-L", name, "kill-server").Run() })
+		if err != nil || !alive(t, choice.Terminal, p)[0] {
+			t.Errorf("%s meanwhile: %+v, %v", meanwhile, p, err)
+		}
+	}
 }
 
 // The server that is started is no part of the run that started it.

@@ -56,6 +56,7 @@ func (t *tmux) askServer(ctx context.Context, socket string, args ...string) (st
 var (
 	errNoServer = errors.New("no tmux server runs there")
 	errNoSpace  = errors.New("the window has no room for another pane")
+	errHas      = errors.New("the tmux server has such a session already")
 )
 
 // classify tells apart what tmux says only in words.
@@ -70,6 +71,7 @@ func classify(err error) error {
 	}{
 		{errNoServer, []string{"no server running", "error connecting to", "server exited", "lost server"}},
 		{ErrGone, []string{"can't find pane", "can't find window", "can't find session", "no such pane"}},
+		{errHas, []string{"duplicate session"}},
 		{errNoSpace, []string{"no space for new pane", "size or position", "pane too small"}},
 	}
 	for _, k := range kinds {

@@ -102,8 +102,20 @@ func (t *tmux) newWindow(ctx context.Context, target string, s Spec, run []strin
 }
 
 // openPrivate opens a pane on the private server, which begins with its first
-// pane and ends with its last.
-func (t *tmux) openPrivate(ctx context.Context, s Spec, run []string) (string, bool, error) {
+// pane and ends with its last. That may happen at this very moment: the last pane was
+// closed just before, or a lead that was killed has left the beginning to a process
+// that goes on with it. Then the next try finds the server as it is now.
+func (t *tmux) openPrivate(ctx context.Context, s Spec, run []string) (pane string, window bool, err error) {
+	for range 3 {
+		pane, window, err = t.tryPrivate(ctx, s, run)
+		if !errors.Is(err, errHas) && !errors.Is(err, errNoServer) && !errors.Is(err, ErrGone) {
+			break
+		}
+	}
+	return pane, window, err
+}
+
+func (t *tmux) tryPrivate(ctx context.Context, s Spec, run []string) (string, bool, error) {
 	const session = "cadre"
 	if _, err := t.ask(ctx, "has-session", "-t", "="+session); err != nil {
 		if !errors.Is(err, errNoServer) && !errors.Is(err, ErrGone) {
@@ -111,7 +123,7 @@ func (t *tmux) openPrivate(ctx context.Context, s Spec, run []string) (string, b
 		}
 		args := append([]string{"-L", t.name, "-f", "/dev/null", "new-session", "-d", "-s", session}, privateSize...)
 		pane, err := t.unmarked().run(ctx, append(args, run...)...)
-		return pane, false, err
+		return pane, false, classify(err)
 	}
 	if !s.Window {
 		pane, err := t.ask(ctx, append([]string{"split-window", "-d", "-t", "=" + session + ":"}, run...)...)
