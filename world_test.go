@@ -2,6 +2,10 @@ package cadre_test
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,8 +58,23 @@ func (w *world) settle(t *testing.T, prompt string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := w.Settled(ctx); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v; what is kept of teams:\n%s", err, w.kept())
 	}
+}
+
+// kept is all that lies in the folders of teams, locks included, for who wonders what
+// somebody waits for.
+func (w *world) kept() string {
+	var b strings.Builder
+	_ = filepath.WalkDir(filepath.Join(string(w.home), "teams"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it went meanwhile
+		}
+		text, _ := os.ReadFile(path) // a folder has none
+		fmt.Fprintf(&b, "%s\t%s\n", path, text)
+		return nil
+	})
+	return b.String()
 }
 
 // end shuts the runtime down in order.

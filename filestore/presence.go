@@ -24,6 +24,9 @@ func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func()
 	if err != nil {
 		return nil, fmt.Errorf("enter the place of %s: %w", who, err)
 	}
+	if err := p.giveBackLocks(ctx, who.Team); err != nil {
+		p.warn(err) // others wait until they are stale
+	}
 	return sync.OnceValue(func() error {
 		if err := held.Release(); err != nil {
 			return fmt.Errorf("leave the place of %s: %w", who, err)

@@ -41,8 +41,8 @@ const (
 	filePause   = 6 * time.Millisecond
 )
 
-// lockSuffix makes the lock folder's name of its target's.
-const lockSuffix = ".lock"
+// Suffix makes the lock folder's name of its target's.
+const Suffix = ".lock"
 
 // mark is the mode of our lock folders. Nobody else makes an empty folder that
 // its owner cannot write to; anybody may remove it all the same.
@@ -99,7 +99,7 @@ func Acquire(ctx context.Context, fsys fsx.FS, target string) (*Lock, error) {
 // newLock is a lock whose spare folder is named after owner.
 func newLock(fsys fsx.FS, target string, side *sideFile, owner string) *Lock {
 	spare := filepath.Join(filepath.Dir(owner), "."+strings.TrimPrefix(filepath.Base(owner), ".")+".spare")
-	return &Lock{fsys: fsys, target: target, folder: target + lockSuffix, spare: spare, side: side, done: func() {}}
+	return &Lock{fsys: fsys, target: target, folder: target + Suffix, spare: spare, side: side, done: func() {}}
 }
 
 // Nested locks another target while l is held, without a side file of its own.
@@ -127,7 +127,7 @@ func (l *Lock) SweepNested(folder string) error {
 	var errs []error
 	for _, e := range entries {
 		path := filepath.Join(folder, e.Name())
-		if path == l.folder || !e.IsDir() || filepath.Ext(path) != lockSuffix {
+		if path == l.folder || !e.IsDir() || filepath.Ext(path) != Suffix {
 			continue
 		}
 		info, err := l.fsys.Lstat(path)
@@ -144,11 +144,21 @@ func (l *Lock) SweepNested(folder string) error {
 // Taken reports whether anybody holds the lock of target, or died with it. It
 // takes no lock and waits for nobody.
 func Taken(fsys fsx.FS, target string) (bool, error) {
-	_, err := fsys.Lstat(target + lockSuffix)
+	_, err := fsys.Lstat(target + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Ours reports whether the lock of target belongs to a process of ours, which may be
+// dead. It takes no lock and waits for nobody.
+func Ours(fsys fsx.FS, target string) (bool, error) {
+	info, err := fsys.Lstat(target + Suffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.IsDir() && marked(info), err
 }
 
 // Recovered reports whether the lock was taken over from a dead process of
