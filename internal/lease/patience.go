@@ -12,10 +12,11 @@ const (
 	// lookTime is how long a lock is waited for whose holder seems to live: it may be
 	// that of a look, and the name one that a former holder has left.
 	lookTime = 35 * time.Millisecond
-	// deathTime is how long it is waited for after the holder's death. A process that
-	// is killed while it starts a program leaves what it has open to its child, which
-	// closes it when it begins to run that program, or dies in its turn. On a machine
-	// that has much to do this takes its time.
+	// deathTime is how long it is waited for after the holder's death, or farewell. A
+	// process that is killed while it starts a program leaves what it has open to its
+	// child, which closes it when it begins to run that program, or dies in its turn.
+	// Who gives a lease back takes its name off it first. Either takes its time on a
+	// machine that has much to do.
 	deathTime = time.Second
 	// longestPause lies between two tries.
 	longestPause = 20 * time.Millisecond
@@ -31,7 +32,7 @@ type patience struct {
 // error is why ctx ended.
 func (p *patience) wait(ctx context.Context, by Holder) (again bool, err error) {
 	limit := p.living
-	if by.isDead() {
+	if by == (Holder{}) || by.isDead() {
 		limit = deathTime
 	}
 	if p.waited >= limit {

@@ -14,17 +14,19 @@ import (
 	"github.com/cadre-dev/cadre/internal/lease"
 )
 
-// leftBy makes a lease of a process on this machine, and locks it: what the file
-// layer then returns ends the lock when it is tried for the n-th time.
+// leftBy makes a lease of a process on this machine (0: without its name), and locks
+// it; the file layer ends the lock when it is tried for the n-th time.
 func leftBy(t *testing.T, pid int, lock func(fsx.File) (bool, error), n int) (fsys fsx.FS, path string) {
 	t.Helper()
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := json.Marshal(lease.Holder{PID: pid, Host: host, Since: time.Now().UTC()})
-	if err != nil {
-		t.Fatal(err)
+	var signed []byte
+	if pid != 0 {
+		if signed, err = json.Marshal(lease.Holder{PID: pid, Host: host, Since: time.Now().UTC()}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	path = filepath.Join(t.TempDir(), "main.lease")
 	if err := os.WriteFile(path, signed, 0o600); err != nil {
@@ -74,6 +76,18 @@ func TestALockOutlivesItsHolder(t *testing.T) {
 		t.Errorf("held by %+v, %v", h, err)
 	}
 	fsys, path = leftBy(t, deadPID(t), fsx.File.TryLock, late)
+	l, err := lease.Acquire(t.Context(), fsys, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lease that is being given back has no name any more, and is soon free.
+func TestALeaseThatIsGivenBackIsWaitedFor(t *testing.T) {
+	fsys, path := leftBy(t, 0, fsx.File.TryLock, late)
 	l, err := lease.Acquire(t.Context(), fsys, path)
 	if err != nil {
 		t.Fatal(err)
