@@ -19,12 +19,12 @@ const (
 // open another, nor speak as the runtime, and is the same otherwise.
 func Wrap(m mailbox.Message) string {
 	var b strings.Builder
-	b.WriteString(`<teammate-message teammate_id="` + escapeAttribute(m.From) + `"`)
+	b.WriteString(`<teammate-message teammate_id="` + attribute(m.From) + `"`)
 	if m.Color != "" {
-		b.WriteString(` color="` + escapeAttribute(m.Color) + `"`)
+		b.WriteString(` color="` + attribute(m.Color) + `"`)
 	}
 	if m.Summary != "" {
-		b.WriteString(` summary="` + escapeAttribute(m.Summary) + `"`)
+		b.WriteString(` summary="` + attribute(m.Summary) + `"`)
 	}
 	b.WriteString(">\n" + escapeText(m.Text) + "\n</teammate-message>")
 	return b.String()
@@ -48,7 +48,8 @@ func shortened(text string) string {
 
 // unverified marks the name of a sender whom nothing vouches for. An agent's own
 // name cannot be the same, since it would be marked as well.
-func unverified(name string) string { return name + " (unverified)" }
+// An agent's own name is never cut.
+func unverified(name string) string { return cut(name, maxAttribute/2) + " (unverified)" }
 
 // wrapSystem is a note of the runtime in the same form.
 func wrapSystem(c Control) string {
@@ -70,4 +71,16 @@ var attributeEscapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", " ", "\n", " ", "\t", " ",
 )
 
-func escapeAttribute(value string) string { return attributeEscapes.Replace(value) }
+// maxAttribute is the most bytes of a name or a summary that a model is shown:
+// another program may have written anything there.
+const maxAttribute = 1 << 10
+
+func attribute(value string) string { return attributeEscapes.Replace(cut(value, maxAttribute)) }
+
+// cut is a text without what is beyond so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

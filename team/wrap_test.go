@@ -66,3 +66,19 @@ func TestTagsOfTheRuntimeAreEscapedHoweverTheyAreSpaced(t *testing.T) {
 		}
 	}
 }
+
+// Nothing of a message but its text may be long: another program may write anything.
+func TestLongNamesAndSummariesAreCut(t *testing.T) {
+	w := alphaTeam(t, "w1")
+	long := strings.Repeat(`"é`, 100<<10)
+	at := mailbox.Address{Team: "alpha", Agent: "w1"}
+	if err := w.mails.Post(t.Context(), at, mailbox.Message{
+		From: long, Color: long, Summary: long, Text: "hello", Timestamp: "2026-11-21T03:18:26.105Z",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	m := next(t, w.inbox(t, mate("w1")))[0]
+	if len(m.Text) > 16<<10 || !strings.Contains(m.Text, `… (unverified)" color="`) || !strings.Contains(m.Text, "\nhello\n") {
+		t.Errorf("shown %d bytes: %.2000s", len(m.Text), m.Text)
+	}
+}
