@@ -147,6 +147,7 @@ type Outcome struct {
 	Took       time.Duration
 	APITime    time.Duration
 	Denied     []Denied
+	Stalled    int // messages that the agent was not given, for Failed: they wait for something new to come
 }
 
 // Denied is a call that was refused.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ func (o *owner) load(ctx, life context.Context) error {
 		return err
 	}
 	entries = append(entries, lost...)
+	o.unanswered = unansweredIn(entries)
 	o.conversation = transcript.Conversation(entries)
 	o.recall(entries)
 	o.reopenAsks(life, asks)
@@ -128,29 +130,38 @@ func (o *owner) store(life context.Context, t *turn, entries ...transcript.Entry
 	return nil
 }
 
-// storePending keeps all waiting input, one entry each, and returns it as
-// messages. Input that cannot be kept is refused. What comes with input counts
-// from now on.
-func (o *owner) storePending(life context.Context, t *turn) []transcript.Message {
-	var messages []transcript.Message
-	waiting := o.pending
-	o.pending = nil
-	if len(waiting) > 0 {
-		waiting = append(o.preface(life), waiting...)
+// storeInput keeps what was taken of the waiting input, one entry each, and returns
+// it as messages. Input that cannot be kept is refused, and with bulk input all that
+// is behind it, so that it comes again in its order. What comes with input counts from
+// now on.
+func (o *owner) storeInput(life context.Context, t *turn, input []Input) (messages []transcript.Message) {
+	if len(input) > 0 {
+		input = append(o.preface(life), input...)
 	}
-	if len(waiting) > 0 || o.turn != nil {
-		waiting = append(o.modeNote(), waiting...)
+	if len(input) > 0 || o.turn != nil {
+		input = append(o.modeNote(), input...)
 	}
-	for _, in := range waiting {
+	var gap error // why there is one in the bulk
+	for _, in := range input {
+		if in.Bulk && gap != nil {
+			o.refuse(gap, in)
+			continue
+		}
 		m := transcript.Message{Role: transcript.User, Content: in.Content}
 		e := o.entry(transcript.KindUser, m)
 		e.Receipts = in.Receipts
 		if err := o.store(life, t, e); err != nil {
 			o.fail(err)
 			o.refuse(err, in)
+			if in.Bulk {
+				gap = err
+			}
 			continue
 		}
 		o.tell(in.Kept, nil)
+		if in.Bulk {
+			o.unanswered += in.size()
+		}
 		if in.stored != nil {
 			in.stored(life)
 		}
@@ -159,7 +170,14 @@ func (o *owner) storePending(life context.Context, t *turn) []transcript.Message
 		}
 		messages = append(messages, m)
 	}
+	if gap != nil {
+		o.refuse(gap, o.pending...)
+		o.pending = nil
+	}
 	t.arrived.renew()
+	if slices.ContainsFunc(o.pending, func(in Input) bool { return !in.Quiet }) {
+		t.arrived.signal()
+	}
 	return messages
 }
 
@@ -213,7 +231,11 @@ func (o *owner) storeReply(life context.Context, t *turn, r agent.Reply) error {
 	if text := transcript.JoinText(r.Message.Content); text != "" {
 		t.outcome.Text = text
 	}
-	return o.store(life, t, entries...)
+	if err := o.store(life, t, entries...); err != nil {
+		return err
+	}
+	o.unanswered = 0
+	return nil
 }
 
 // shownText is how much of a result goes into an event.

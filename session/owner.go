@@ -52,6 +52,9 @@ type owner struct {
 	approvals    map[string]string // ids of asks that were approved late, by [callKey]
 	epoch        uint64
 	arrived      bool // what was taken last came by the queue
+	unanswered   int  // bytes of bulk input that the model was given and has not answered
+	left         bool // the last taking left bulk input, and nothing new has come since
+	stalled      bool // what was left waits for something new: see [owner.stall]
 
 	// Goroutines that the owner started and waits for.
 	idling   bool // Config.Idle runs
@@ -181,7 +184,10 @@ func (o *owner) queueInput(in Input) {
 		o.tell(in.Kept, ErrClosed)
 		return
 	}
-	o.pending, o.again = append(o.again, o.pending...), nil
+	if len(o.again) > 0 {
+		o.pending, o.again = append(o.again, o.pending...), nil
+	}
+	o.left, o.stalled = false, false
 	at := len(o.pending)
 	for at > 0 && o.pending[at-1].Rank > in.Rank {
 		at--
@@ -197,7 +203,7 @@ func (o *owner) queueInput(in Input) {
 // by the turn that makes it untrue, nor take that turn's end for told.
 func (o *owner) advance(life context.Context) {
 	if o.turn == nil && o.closing == nil && !o.idling {
-		if len(o.pending) > 0 {
+		if o.isDue() {
 			o.startTurn(life)
 		}
 		if o.turn == nil {
@@ -350,7 +356,9 @@ func (o *owner) publish(body event.Body) { o.tree.Stream.Publish(o.agent, body) 
 // publishState lets others see what the session does.
 func (o *owner) publishState() {
 	o.epoch++
-	busy := o.turn != nil || len(o.pending) > 0 || o.idling || o.lastEnd != nil ||
+	busy := o.turn != nil || o.isDue() || o.idling || o.lastEnd != nil ||
 		o.begun && (o.wakeSeen || len(o.cfg.Wake) > 0) || o.telling || len(o.toTell) > 0
-	o.state.Store(&State{Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName})
+	o.state.Store(&State{
+		Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName, Stalled: o.stalledMessages(),
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +23,7 @@ import (
 )
 
 // TestAfterAnythingTheTranscriptCanBeSentAgain drives a session with random
-// replies, tool errors, inputs, modes, answers, interrupts, store failures and
+// replies, tool errors, inputs, portions of mail, modes, answers, interrupts, store failures and
 // kills, and then checks that what is kept is a conversation a model accepts,
 // that no accepted prompt is missing from it, that the session opens again, and
 // that no question and no accepted answer got lost.
@@ -48,6 +50,9 @@ func anyLives(t *rapid.T) {
 				t.Fatalf("the prompt %q was accepted and is not kept", text)
 			}
 		}
+		if got := mailIn(p.log.entries); !slices.Equal(got, p.arrived) || !slices.IsSortedFunc(got, inNumbers) {
+			t.Fatalf("the transcript has the mail %v, accepted was %v", got, p.arrived)
+		}
 		if rapid.Bool().Draw(t, "torn") && len(p.log.entries) > 0 {
 			// A kill between two entries: the last one was never written.
 			last := p.log.entries[len(p.log.entries)-1]
@@ -60,12 +65,30 @@ func anyLives(t *rapid.T) {
 	p.settle(t)
 }
 
+// mailIn is the mail that entries show, by its receipts: numbers.
+func mailIn(entries []transcript.Entry) (ids []string) {
+	for _, e := range entries {
+		if len(e.Receipts) > 0 && strings.HasPrefix(e.Message.Content[0].Text, "message ") {
+			ids = append(ids, e.Receipts...)
+		}
+	}
+	return ids
+}
+
+func inNumbers(a, b string) int {
+	x, _ := strconv.Atoi(a)
+	y, _ := strconv.Atoi(b)
+	return x - y
+}
+
 // past is what the lives of a session leave to the next one.
 type past struct {
 	log      *memLog
 	asks     *memAsks
 	desk     *memDesk
 	accepted []string        // prompts
+	mails    int             // were sent
+	arrived  []string        // mail that was accepted, as it was
 	late     map[string]bool // ids of asks that outlived their process and then got an answer
 }
 
@@ -168,7 +191,7 @@ func (p *past) live(t *rapid.T) {
 		case 2:
 			_ = s.Interrupt(ctx, ErrInterrupt)
 		case 3:
-			_ = s.Send(ctx, Text(PeerMail, "mail"))
+			p.mail(s, rapid.SampledFrom([]int{100, MaxBulk/2 + 1, MaxBulk}).Draw(t, "size"))
 		case 4:
 			disk.isFull.Store(rapid.Bool().Draw(t, "full"))
 		case 5:
@@ -183,6 +206,9 @@ func (p *past) live(t *rapid.T) {
 	_ = s.Close(nil)
 	cfg.Tree.Stream.End()
 	<-answering
+	if draws.tooMuch.Load() {
+		t.Fatal("a request brought more mail than may be")
+	}
 	p.log.fail, p.asks.fail = nil, nil
 }
 
@@ -201,6 +227,18 @@ func (p *past) prompt(t *rapid.T, s *Session, text string) {
 	if err := s.Send(context.Background(), in); err != nil {
 		t.Fatalf("send: %v", err)
 	}
+}
+
+// mail sends bulk, which may come in portions.
+func (p *past) mail(s *Session, size int) {
+	p.mails++
+	in := bulk(p.mails, size)
+	in.Kept = func(_ context.Context, err error) { // one after the other
+		if err == nil {
+			p.arrived = append(p.arrived, in.Receipts...)
+		}
+	}
+	_ = s.Send(context.Background(), in)
 }
 
 // disk can be full, and can be gone as for a process that was killed.
@@ -238,6 +276,8 @@ type draws struct {
 	mu    sync.Mutex
 	bytes []byte
 	at    int
+
+	tooMuch atomic.Bool // mail was in a request
 }
 
 func newDraws(t *rapid.T) *draws {
@@ -256,7 +296,10 @@ func (d *draws) bool() bool { return d.next()%2 == 0 }
 
 // model answers with text, calls, nothing, broken replies and errors.
 func (d *draws) model() scriptModel {
-	return func(ctx context.Context, _ provider.Request, yield func(provider.Event, error) bool) {
+	return func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		if bulkIn(req.Messages[len(req.Messages)-1]) > MaxBulk {
+			d.tooMuch.Store(true)
+		}
 		if !yield(provider.TextDelta{Text: "hm"}, nil) {
 			return
 		}

@@ -117,6 +117,9 @@ type State struct {
 	Epoch uint64 // grows with every change
 	Mode  permission.Mode
 	Model string
+	// Stalled is how many messages of bulk input wait, after a turn that failed, for
+	// something new to come. They do not make the session busy.
+	Stalled int
 }
 
 // Open starts the owner of a session whose transcript is already open. It loads

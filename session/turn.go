@@ -61,15 +61,15 @@ func (o *owner) turnEnd() <-chan error {
 	return o.turn.done
 }
 
-// startTurn stores all waiting input and starts a turn on it. Input that cannot
-// be kept is refused, and without any there is no turn.
+// startTurn stores the input that is due and starts a turn on it. Input that cannot
+// be kept is refused, and without any there is no turn; there is when only what the
+// model has not answered keeps waiting input back.
 func (o *owner) startTurn(life context.Context) {
 	t := &turn{
 		steps: make(chan handed), done: make(chan error, 1), arrived: newArrival(),
 		started: time.Now(), callEntry: make(map[string]string),
 		outcome: event.Outcome{Usage: make(map[string]transcript.Usage)},
 	}
-	titles := o.pending
 	err := o.settleDangling(life)
 	if err == nil {
 		err = o.rise(life)
@@ -80,8 +80,9 @@ func (o *owner) startTurn(life context.Context) {
 		o.pending = nil
 		return
 	}
-	messages := o.storePending(life, t)
-	if len(messages) == 0 {
+	input := o.take()
+	messages := o.storeInput(life, t, input)
+	if len(input) > 0 && len(messages) == 0 {
 		return
 	}
 	ctx := tool.WithArrived(tool.WithCaller(context.WithoutCancel(life), o.cfg.Caller), t.arrived.channel)
@@ -91,12 +92,21 @@ func (o *owner) startTurn(life context.Context) {
 	if o.cfg.Begins != nil {
 		o.cfg.Begins()
 	}
-	o.publish(event.TurnStarted{Input: titles[0].Title})
+	o.publish(event.TurnStarted{Input: titleOf(input)})
 	request := o.request(messages)
 	go t.run(ctx, agent.Turn{
 		Model: o.cfg.Model, Request: request, Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
 		Offered: o.offered(request.Tools), Permit: o.permitFunc(), Input: t.takeInput,
 	})
+}
+
+// titleOf is what a turn on this input is about. Without any, it is about what the
+// model was given before and has not answered.
+func titleOf(input []Input) string {
+	if len(input) == 0 {
+		return "once more"
+	}
+	return input[0].Title
 }
 
 func (o *owner) request(input []transcript.Message) provider.Request {
@@ -169,7 +179,7 @@ func (o *owner) takeStep(life context.Context, h handed) {
 		ack.err = o.store(life, o.turn, o.entry(transcript.KindUser, step.Message))
 	case takeInput:
 		if o.closing == nil {
-			ack.messages = o.storePending(life, o.turn)
+			ack.messages = o.storeInput(life, o.turn, o.take())
 		}
 	}
 	h.reply <- ack
@@ -214,6 +224,8 @@ func (o *owner) endTurn(life context.Context, err error) {
 			out.Class, out.Status = string(failed.Class), failed.Status
 			out.Err = failed.Message
 		}
+		o.stall()
+		out.Stalled = o.stalledMessages()
 	}
 	for _, m := range transcript.Conversation(t.entries) {
 		o.conversation = transcript.Join(o.conversation, m)
@@ -223,7 +235,7 @@ func (o *owner) endTurn(life context.Context, err error) {
 		o.lastEnd = out
 	}
 	o.publish(event.TurnEnded{Outcome: *out})
-	if o.closing == nil && len(o.pending) == 0 {
+	if o.closing == nil && !o.isDue() {
 		o.publish(event.Idle{Reason: string(out.Reason)})
 	}
 }

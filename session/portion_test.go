@@ -1,0 +1,338 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// bulk is the n-th of many messages, of so many bytes.
+func bulk(n, size int) Input {
+	text := fmt.Sprintf("message %d ", n)
+	in := Text(PeerMail, text+strings.Repeat("x", size-len(text)))
+	in.Bulk, in.Receipts = true, []string{fmt.Sprint(n)}
+	return in
+}
+
+// crowd is a source that has all of its inputs at once.
+type crowd []Input
+
+func (c *crowd) Next(ctx context.Context) ([]Input, error) {
+	if len(*c) == 0 {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	all := *c
+	*c = nil
+	return all, nil
+}
+
+// reader is a model that notes what each request has over the one before: the words
+// with which its pieces begin.
+type reader struct {
+	requests [][]string
+	fails    error    // from now on
+	calls    []string // to be made first
+}
+
+func (r *reader) model() scriptModel {
+	return func(_ context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		var pieces []string
+		for _, b := range req.Messages[len(req.Messages)-1].Content {
+			if b.Type != transcript.Text {
+				continue
+			}
+			piece, rest, _ := strings.Cut(b.Text, " x")
+			if rest != "" && !strings.HasPrefix(b.Text, "message ") {
+				piece = b.Text
+			}
+			pieces = append(pieces, piece)
+		}
+		r.requests = append(r.requests, pieces)
+		switch {
+		case r.fails != nil:
+			yield(nil, r.fails)
+		case len(r.calls) > 0:
+			call := r.calls[0]
+			r.calls = r.calls[1:]
+			yield(reply(use(call, `{}`)), nil)
+		default:
+			yield(reply(transcript.TextBlock("read")), nil)
+		}
+	}
+}
+
+// bulkIn is how much of it is in a message.
+func bulkIn(m transcript.Message) (size int) {
+	for _, b := range m.Content {
+		if b.Type == transcript.Text && strings.HasPrefix(b.Text, "message ") {
+			size += len(b.Text)
+		}
+	}
+	return size
+}
+
+// more is what a model is told of messages that wait.
+func more(n int) string {
+	if n == 1 {
+		return reminder("1 more message waits for you: it comes with your next rounds, or as soon as your turn ends.")
+	}
+	return reminder(fmt.Sprintf("%d more messages wait for you: they come with your next rounds, or as soon as your turn ends.", n))
+}
+
+// numbered are the beginnings of bulk messages.
+func numbered(from, to int) (all []string) {
+	for n := from; n <= to; n++ {
+		all = append(all, fmt.Sprintf("message %d", n))
+	}
+	return all
+}
+
+// calm waits until a session has nothing to do.
+func calm(s *Session) {
+	for s.State().Busy {
+		<-s.tree.Calm()
+	}
+}
+
+// However much waits, a model is given it in portions: between rounds, and in turns
+// that follow each other without the agent ever being idle.
+func TestBulkComesInPortions(t *testing.T) {
+	var inputs crowd
+	var kept []string
+	for n := range 10 {
+		in := bulk(n+1, MaxBulk/4)
+		in.Kept = func(_ context.Context, err error) { kept = append(kept, fmt.Sprint(n+1, err)) }
+		inputs = append(inputs, in)
+	}
+	r := &reader{calls: []string{"Look"}}
+	var idle, busyAtLook []int
+	log := &memLog{}
+	var s *Session
+	look := funcTool{name: "Look", run: func(context.Context, tool.Call) tool.Result {
+		messages, _ := log.Entries(t.Context())
+		busyAtLook = append(busyAtLook, len(messages))
+		return tool.Text("looked")
+	}}
+	idled := make(chan struct{})
+	s = open(t, log, r.model(), func(c *Config) {
+		c.Sources = []Source{&inputs}
+		c.Idle = func(context.Context, *event.Outcome) (*Input, error) {
+			idle = append(idle, len(r.requests))
+			close(idled)
+			return nil, nil
+		}
+	}, look)
+	<-idled
+	calm(s)
+	want := [][]string{
+		append(numbered(1, 4), more(6)),
+		append(numbered(5, 8), more(2)), // after the call
+		numbered(9, 10),                 // the next turn
+	}
+	if diff := cmp.Diff(want, r.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if !slices.Equal(idle, []int{3}) {
+		t.Errorf("idle after the requests %v, want only after the last", idle)
+	}
+	if len(busyAtLook) != 1 || busyAtLook[0] != 6 { // four messages, the note, the reply
+		t.Errorf("at the call the transcript has %v entries", busyAtLook)
+	}
+	if err := s.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 10 || slices.ContainsFunc(kept, func(k string) bool { return !strings.HasSuffix(k, "<nil>") }) {
+		t.Errorf("kept %v", kept)
+	}
+}
+
+// What is not bulk is taken at once, whatever waits; a piece that is larger than a
+// portion comes alone.
+func TestWhatDoesNotWaitForItsPortion(t *testing.T) {
+	shutdown, answer := Text(Shutdown, "please end"), Text(LeadMail, "your plan is good")
+	inputs := crowd{bulk(1, MaxBulk+1), bulk(2, 100), bulk(3, MaxBulk), bulk(4, 100), answer, shutdown}
+	r := &reader{}
+	s := open(t, &memLog{}, r.model(), func(c *Config) { c.Sources = []Source{&inputs} })
+	until(t, s, func(event.Idle) bool { return true })
+	want := [][]string{
+		{"please end", "your plan is good", "message 1", more(3)},
+		{"message 2", more(2)},
+		{"message 3", more(1)},
+		{"message 4"},
+	}
+	if diff := cmp.Diff(want, r.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// A tool that waits for mail does not wait while there is some left.
+func TestAWaitEndsWhileBulkIsLeft(t *testing.T) {
+	wait := funcTool{name: "Wait", run: func(ctx context.Context, _ tool.Call) tool.Result {
+		select {
+		case <-tool.Arrived(ctx):
+			return tool.Text("something arrived")
+		case <-t.Context().Done():
+			return tool.Error("waited in vain")
+		}
+	}}
+	inputs := crowd{bulk(1, MaxBulk), bulk(2, MaxBulk)}
+	r := &reader{calls: []string{"Wait"}}
+	s := open(t, &memLog{}, r.model(), func(c *Config) { c.Sources = []Source{&inputs} }, wait)
+	if end := until[event.TurnEnded](t, s, nil); end.Outcome.Rounds != 2 || len(r.requests) != 2 {
+		t.Errorf("outcome %+v, requests %v", end.Outcome, r.requests)
+	}
+}
+
+// What a model that fails was not given stays where it is, and comes after something
+// new; what it was given and has not answered counts.
+func TestBulkIsNotPouredIntoAModelThatFails(t *testing.T) {
+	inputs := crowd{bulk(1, MaxBulk/2), bulk(2, MaxBulk/2), bulk(3, MaxBulk/2), bulk(4, MaxBulk/2), bulk(5, MaxBulk/2)}
+	r := &reader{fails: &provider.Error{Class: provider.Server, Message: "down"}}
+	told := make(chan int, 10)
+	s := open(t, &memLog{}, r.model(), func(c *Config) {
+		c.Sources = []Source{&inputs}
+		c.Idle = func(_ context.Context, last *event.Outcome) (*Input, error) {
+			told <- last.Stalled
+			return nil, nil
+		}
+	})
+	stalls := func(left int) {
+		t.Helper()
+		if n := <-told; n != left {
+			t.Errorf("%d messages are left for later, want %d", n, left)
+		}
+		calm(s)
+		if st := s.State(); st.Stalled != left {
+			t.Errorf("state %+v, want %d messages left", st, left)
+		}
+	}
+	stalls(3)
+	if err := s.Send(t.Context(), bulk(6, 100)); err != nil { // the model is asked again, and given nothing
+		t.Fatal(err)
+	}
+	stalls(4)
+	_ = s.Prompt(t.Context(), "try again")
+	stalls(4)
+	r.fails = nil
+	_ = s.Prompt(t.Context(), "it works now")
+	stalls(0)
+	want := [][]string{
+		append(numbered(1, 2), more(3)),
+		append(numbered(1, 2), more(3)),
+		append(numbered(1, 2), more(3), "try again", more(4)),
+		append(numbered(1, 2), more(3), "try again", more(4), "it works now", more(4)),
+		append(numbered(3, 4), more(2)),
+		numbered(5, 6),
+	}
+	if diff := cmp.Diff(want, r.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// An interruption is no failure: the model is asked again at once, and then given what
+// is left.
+func TestBulkComesAfterAnInterruption(t *testing.T) {
+	inputs := crowd{bulk(1, MaxBulk), bulk(2, 100), bulk(3, 100)}
+	r := &reader{}
+	reads, first := r.model(), make(chan struct{})
+	var model scriptModel = func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		if len(r.requests) == 0 {
+			r.requests = append(r.requests, nil)
+			close(first)
+			<-ctx.Done()
+			return
+		}
+		reads(ctx, req, yield)
+	}
+	s := open(t, &memLog{}, model, func(c *Config) { c.Sources = []Source{&inputs} })
+	<-first
+	_ = s.Interrupt(t.Context(), ErrInterrupt)
+	until(t, s, func(event.Idle) bool { return true })
+	want := [][]string{
+		nil,
+		{"message 1", more(2), transcript.Interrupted},
+		numbered(2, 3),
+	}
+	if diff := cmp.Diff(want, r.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// After a kill, what the transcript shows and nobody has answered counts.
+func TestUnansweredBulkCountsAfterAKill(t *testing.T) {
+	log := &memLog{}
+	for n := range 2 {
+		in := bulk(n+1, MaxBulk/2)
+		log.entries = append(log.entries, transcript.Entry{
+			UUID: fmt.Sprint(n), Kind: transcript.KindUser, Receipts: in.Receipts,
+			Message: transcript.Message{Role: transcript.User, Content: in.Content},
+		})
+	}
+	inputs := crowd{bulk(3, 100), bulk(4, 100)}
+	r := &reader{}
+	s := open(t, log, r.model(), func(c *Config) { c.Sources = []Source{&inputs} })
+	until(t, s, func(event.Idle) bool { return true })
+	want := [][]string{numbered(1, 2), numbered(3, 4)}
+	if diff := cmp.Diff(want, r.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// When one of many cannot be kept, those behind it are refused as well, so that they
+// come again in their order; what is not bulk is tried.
+func TestBulkThatCannotBeKeptLetsNothingPass(t *testing.T) {
+	appends := 0
+	log := &memLog{fail: func() error {
+		if appends++; appends == 2 {
+			return errDisk
+		}
+		return nil
+	}}
+	var told []string
+	tells := func(in Input) Input {
+		name, _, _ := strings.Cut(in.Content[0].Text, " x")
+		in.Kept = func(_ context.Context, err error) {
+			told = append(told, fmt.Sprint(name, ": ", errors.Is(err, errDisk)))
+		}
+		return in
+	}
+	inputs := crowd{tells(bulk(1, 100)), tells(bulk(2, 100)), tells(bulk(3, MaxBulk)), tells(bulk(4, MaxBulk)), tells(Text(TaskToTake, "task"))}
+	r := &reader{}
+	s := open(t, log, r.model(), func(c *Config) { c.Sources = []Source{&inputs} })
+	until(t, s, func(event.Idle) bool { return true })
+	_ = s.Close(nil)
+	if diff := cmp.Diff([][]string{{"message 1", "task"}}, r.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	want := []string{"message 1: false", "message 2: true", "task: false", "message 3: true", "message 4: true"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// When nothing can be kept, nothing waits in a session that nothing would wake.
+func TestBulkIsRefusedWhenNothingCanBeKept(t *testing.T) {
+	inputs := crowd{Text(TaskToTake, "task"), bulk(2, MaxBulk)}
+	refused := make(chan error, 1)
+	inputs[1].Kept = func(_ context.Context, err error) { refused <- err }
+	log := &memLog{entries: []transcript.Entry{{UUID: "1", Kind: transcript.KindUser, Receipts: []string{"1"}, Message: transcript.Message{
+		Role: transcript.User, Content: bulk(1, MaxBulk).Content,
+	}}}}
+	log.breakWith(errDisk)
+	s := open(t, log, (&reader{}).model(), func(c *Config) { c.Sources = []Source{&inputs} })
+	if err := <-refused; !errors.Is(err, errDisk) {
+		t.Errorf("refused with %v", err)
+	}
+	calm(s)
+}
