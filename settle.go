@@ -121,6 +121,9 @@ func (r *Runtime) waiting(ctx context.Context) (string, error) {
 			return fmt.Sprintf("a job's end has not been told to %s", m.caller.AgentName), nil
 		}
 	}
+	if seat, ok := r.teams.Seat(lead); ok {
+		seat.Stall(r.lead.State().Stalled)
+	}
 	return r.teams.Waiting(ctx, lead)
 }
 

@@ -56,7 +56,7 @@ func (s *mailSource) Next(ctx context.Context) ([]session.Input, error) {
 	inputs := make([]session.Input, len(mails))
 	for i, m := range mails {
 		inputs[i] = mailInput(m)
-		inputs[i].Kept = s.kept(m)
+		inputs[i].Kept, inputs[i].Bulk = s.kept(m), !m.Urgent
 	}
 	return inputs, err
 }

@@ -173,6 +173,9 @@ func (r *Runtime) idleSeat(seat *team.Seat) func(context.Context, *event.Outcome
 		if left, err := hasLeft(ctx, seat, last); left || err != nil {
 			return nil, errors.Join(err, leaving(left))
 		}
+		if last != nil {
+			seat.Stall(last.Stalled)
+		}
 		claimed, ok, err := seat.Claim(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("take a task: %w", err)

@@ -66,6 +66,10 @@ func idleDigest(arrivals []arrival, notes []int) Mail {
 	if len(names) > 1 {
 		who = fmt.Sprintf("%d teammates are idle:", len(names))
 	}
+	if kept := newest(lines); len(kept) < len(lines) {
+		who += fmt.Sprintf("\n(%d earlier notes are left out)", len(lines)-len(kept))
+		lines = kept
+	}
 	return Mail{
 		Kind: KindSystem, From: systemName, Preview: oneLine("idle: " + strings.Join(names, ", ")), IDs: ids,
 		Quiet: quiet,
@@ -73,9 +77,23 @@ func idleDigest(arrivals []arrival, notes []int) Mail {
 	}
 }
 
+// newest are as many lines, from the end, as one message may show.
+func newest(lines []string) []string {
+	size := 0
+	for i, line := range slices.Backward(lines) {
+		if size += len(line) + 1; size > maxShown {
+			return lines[i+1:]
+		}
+	}
+	return lines
+}
+
 // idleLine is a note in one line.
 func idleLine(from string, note IdleNotification) string {
 	parts := []string{from + " (" + string(note.IdleReason) + ")"}
+	if note.Unread > 0 {
+		parts = append(parts, fmt.Sprintf("%d messages unread", note.Unread))
+	}
 	if note.CompletedTaskID != "" {
 		parts = append(parts, "task #"+note.CompletedTaskID+" "+note.CompletedStatus)
 	}

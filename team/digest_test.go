@@ -1,6 +1,8 @@
 package team_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,5 +68,22 @@ func testIdleDigest(t *testing.T, alpha start) {
 	w.idle(t, "w1", team.Available, "")
 	if alone := next(t, in); len(alone) != 1 || alone[0].Preview != "w1 is idle (available)" {
 		t.Errorf("a single note: %+v", alone)
+	}
+}
+
+// A digest of however many notes is one message, and no longer than one may be.
+func TestDigestOfVeryManyNotes(t *testing.T) {
+	w := alphaTeam(t, "w1")
+	const notes = 5000
+	for n := range notes {
+		w.idle(t, "w1", team.IdleFailed, fmt.Sprint(n, strings.Repeat(" down", 20)))
+	}
+	mails := next(t, w.inbox(t, leader))
+	if len(mails) != 1 || len(mails[0].IDs) != notes || len(mails[0].Text) > 129<<10 {
+		t.Fatalf("%d messages; the first with %d notes in %d bytes", len(mails), len(mails[0].IDs), len(mails[0].Text))
+	}
+	if text := mails[0].Text; !strings.Contains(text, "1 teammate is idle:\n(") || !strings.Contains(text, " earlier notes are left out)\n- w1 (failed); because ") ||
+		!strings.Contains(text, fmt.Sprintf("because %d down", notes-1)) {
+		t.Errorf("%.300s", text)
 	}
 }

@@ -17,6 +17,23 @@ type lastTurn struct {
 	reason    IdleReason // "" before the first end
 	failure   string
 	completed string // the id of the task that was completed last
+	stalled   int    // messages that the agent has left unread for now
+}
+
+// Stall says how many messages of its inbox the agent, whose last turn has failed,
+// is not going to read before something new comes; 0: it reads all that there is.
+// Whoever waits for the agent does not wait for those, and the next [Seat.NotifyIdle]
+// tells of them.
+func (s *Seat) Stall(messages int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled = messages
+}
+
+func (s *Seat) stalledNow() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stalled
 }
 
 // NotifyIdle tells the lead that the agent's turn is over and it waits for
@@ -35,7 +52,7 @@ func (s *Seat) NotifyIdle(ctx context.Context, reason IdleReason, failure string
 		s.mu.Unlock()
 		return nil
 	}
-	note.Summary, note.CompletedTaskID = s.lastDM, s.completed
+	note.Summary, note.CompletedTaskID, note.Unread = s.lastDM, s.completed, s.stalled
 	if s.completed != "" {
 		note.CompletedStatus = "completed"
 	}
@@ -47,7 +64,7 @@ func (s *Seat) NotifyIdle(ctx context.Context, reason IdleReason, failure string
 	if err != nil {
 		s.working = true
 	} else {
-		s.idle, s.lastDM, s.completed = lastTurn{reason, failure, s.completed}, "", ""
+		s.idle, s.lastDM, s.completed = lastTurn{reason, failure, s.completed, s.stalled}, "", ""
 	}
 	s.mu.Unlock()
 	s.teams.changes.beat()

@@ -33,6 +33,7 @@ type Mail struct {
 	Preview string // one line for a person
 	Mode    string // permission mode that comes with it; "" for none
 	Quiet   bool   // news that nobody who waits for something else has to hear at once
+	Urgent  bool   // it comes with the next round, however much other mail waits
 	// IDs are the receipts to keep with the transcript entry that shows this,
 	// and to give to [Inbox.Shown] then.
 	IDs []mailbox.ID

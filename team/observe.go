@@ -48,22 +48,19 @@ func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, s
 		if working {
 			return a, true, nil
 		}
-		if len(unread) == 0 && (!o.openTask || hasBegun(o.list, name)) {
+		if len(unread) <= last.stalled && (!o.openTask || hasBegun(o.list, name)) {
 			a.State = AgentIdle
 			return a, true, nil
 		}
 		return a, false, nil
 	}
-	a, err = o.elsewhere(ctx, who, m)
-	if len(unread) > 0 && a.State == AgentIdle {
-		a.State = AgentWorking
-	}
+	a, err = o.elsewhere(ctx, who, m, len(unread))
 	return a, false, err
 }
 
 // elsewhere says what an agent of another process does: whether that runs, what
 // the agent writes into the roster, and what it last told the lead.
-func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, m *Member) (AwaitedAgent, error) {
+func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, m *Member, unread int) (AwaitedAgent, error) {
 	last, at, err := o.lastNote(ctx, who.Agent)
 	if err != nil {
 		return AwaitedAgent{}, err
@@ -77,12 +74,12 @@ func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, m *Mem
 		switch {
 		case known && !present:
 			a.State = AgentGone
-		case !*m.IsActive:
+		case !*m.IsActive && unread <= last.stalled:
 			a.State = AgentIdle
 		}
 		return a, nil
 	}
-	if last.reason == "" || hasBegun(o.list, who.Agent) {
+	if last.reason == "" || unread > last.stalled || hasBegun(o.list, who.Agent) {
 		return a, nil
 	}
 	mails, err := o.teams.mail.All(ctx, who)
@@ -111,7 +108,7 @@ func (o *observation) lastNote(ctx context.Context, name string) (last lastTurn,
 		}
 		c, _ := Parse(m.Text)
 		if note, ok := c.(IdleNotification); ok {
-			return lastTurn{note.IdleReason, note.FailureReason, note.CompletedTaskID}, m.Timestamp, nil
+			return lastTurn{note.IdleReason, note.FailureReason, note.CompletedTaskID, note.Unread}, m.Timestamp, nil
 		}
 	}
 	return lastTurn{}, "", nil

@@ -77,6 +77,7 @@ func (t *Teams) planAnswered(ctx context.Context, seat *Seat, m mailbox.Message,
 		return false, err
 	}
 	defer seat.consent.turn.leave()
+	mail.Urgent = true
 	var plan planRecord
 	err = t.getRecord(ctx, seat.Team, RecordPlan, seat.Name, &plan)
 	if err != nil && !errors.Is(err, ErrNoRecord) {

@@ -66,6 +66,7 @@ type IdleNotification struct {
 	CompletedTaskID string     `json:"completedTaskId,omitempty"`
 	CompletedStatus string     `json:"completedStatus,omitempty"`
 	FailureReason   string     `json:"failureReason,omitempty"`
+	Unread          int        `json:"unread,omitempty"` // ours: messages that the agent left unread when its turn failed
 }
 
 // ShutdownRequest asks an agent to end (facts: claude-code §5.5).

@@ -51,7 +51,7 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arrival) error {
 	switch c := a.control.(type) {
 	case ShutdownRequest:
-		a.mail.Kind = KindShutdown
+		a.mail.Kind, a.mail.Urgent = KindShutdown, true
 		seat.askedToShutDown(c.RequestID)
 	case ShutdownApproved:
 		if !seat.Lead {

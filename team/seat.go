@@ -35,6 +35,7 @@ type Seat struct {
 	answered  map[string]bool // ids of those that have one
 	consent   consent         // plans and permissions under way
 	idle      lastTurn
+	stalled   int // messages that stay unread until something new comes; see [Seat.Stall]
 	sent      map[mailbox.ID]bool
 	working   bool
 	telling   bool   // that the turn is over; until it is told the agent counts as working

@@ -13,9 +13,10 @@ import (
 
 // Waiting says in a few words what goes on in the caller's team that the caller's
 // process does not see in its own sessions: a teammate in another process is at
-// work, mail is not marked read that a running agent will get, or there is a task
-// that one may claim. For a teammate with a process of its own, only what concerns
-// itself counts. "" when there is nothing, and without a team.
+// work, mail is not marked read that a running agent will get, without anything new
+// having to come ([Seat.Stall]), or there is a task that one may claim. For a
+// teammate with a process of its own, only what concerns itself counts. "" when
+// there is nothing, and without a team.
 func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err error) {
 	seat, ok := t.Seat(by)
 	if !ok {
@@ -26,6 +27,7 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		return "", err
 	}
 	readers := []string{LeadName}
+	look := &observation{teams: t, config: Config{Name: seat.Team}}
 	if !seat.own {
 		if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
 			return dead, err
@@ -45,7 +47,14 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		if err != nil {
 			return "", err
 		}
-		if len(unread) > 0 {
+		if len(unread) == 0 {
+			continue
+		}
+		stalled, err := look.stalled(ctx, seat, name)
+		if err != nil {
+			return "", err
+		}
+		if len(unread) > stalled {
 			return fmt.Sprintf("%s has not read its mail (%d)", name, len(unread)), nil
 		}
 	}
@@ -54,6 +63,19 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		return "", err
 	}
 	return "a task can be claimed", nil
+}
+
+// stalled is how much of its mail an agent is not going to read before something
+// new comes: as its seat in this process says, else as it told the lead itself.
+func (o *observation) stalled(ctx context.Context, by *Seat, name string) (int, error) {
+	if name == by.Name {
+		return by.stalledNow(), nil
+	}
+	if seat := o.teams.mate(mailbox.Address{Team: by.Team, Agent: name}); seat != nil && seat.backend == InProcess {
+		return seat.stalledNow(), nil
+	}
+	last, _, err := o.lastNote(ctx, name)
+	return last.stalled, err
 }
 
 // diedUnnoticed names a teammate whose process this one has started and which is not
