@@ -209,6 +209,7 @@ type activity struct {
 
 	mu      sync.Mutex
 	working bool
+	known   bool // there is something to say yet
 }
 
 func newActivity(seat *team.Seat) *activity {
@@ -218,7 +219,7 @@ func newActivity(seat *team.Seat) *activity {
 // set notes the state. It does not block.
 func (a *activity) set(working bool) {
 	a.mu.Lock()
-	a.working = working
+	a.working, a.known = working, true
 	a.mu.Unlock()
 	select {
 	case a.changed <- struct{}{}:
@@ -235,24 +236,36 @@ func (a *activity) write(ctx context.Context) error {
 	}
 	defer func() { <-a.turn }()
 	a.mu.Lock()
-	working := a.working
+	working, known := a.working, a.known
 	a.mu.Unlock()
+	if !known {
+		return nil
+	}
 	return a.seat.SetActive(ctx, working)
 }
 
 // tell writes the newest state. What fails is written with the next change.
 func (a *activity) tell(ctx context.Context) { _ = a.write(ctx) }
 
-// follow writes each state until ctx ends.
+// follow writes each state until ctx ends. Another program that writes the roster
+// without a lock may undo that: it is looked at again and again, and written anew.
 func (a *activity) follow(ctx context.Context, warn func(error)) {
+	look := time.NewTicker(activityLook)
+	defer look.Stop()
 	for {
 		select {
 		case <-a.changed:
+			if err := a.write(ctx); err != nil && ctx.Err() == nil {
+				warn(err)
+			}
+		case <-look.C:
+			a.tell(ctx)
 		case <-ctx.Done():
 			return
 		}
-		if err := a.write(ctx); err != nil && ctx.Err() == nil {
-			warn(err)
-		}
 	}
 }
+
+// activityLook is how long the roster may say something else of a teammate than it
+// has written.
+const activityLook = time.Second

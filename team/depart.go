@@ -127,7 +127,7 @@ func (t *Teams) clearAfter(ctx context.Context, c *Config, who mailbox.Address, 
 			return fmt.Errorf("tell the lead of %s: %w", who, err)
 		}
 	}
-	for _, kind := range []string{recordReceipts, RecordAgent} {
+	for _, kind := range []string{recordReceipts, RecordActivity, RecordAgent} {
 		if err := t.records.Drop(ctx, who.Team, kind, who.Agent); err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@ package team
 import (
 	"context"
 	"errors"
-	"slices"
+	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
@@ -30,6 +30,29 @@ func (t *Teams) observe(ctx context.Context, team string, list []task.Task) (*ob
 	return &observation{teams: t, config: config, list: list, openTask: task.FirstClaimable(list) >= 0}, nil
 }
 
+// States says what each teammate on a team's roster does, as far as that shows outside
+// its process, by name. It works from any process. Of a team that is gone there are
+// none.
+func (t *Teams) States(ctx context.Context, team string) (map[string]AgentState, error) {
+	list, err := t.tasks.List(ctx, team)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := t.observe(ctx, team, list)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]AgentState)
+	for _, m := range seen.config.Teammates() {
+		a, _, err := seen.agent(ctx, m.Name)
+		if err != nil {
+			return nil, err
+		}
+		states[m.Name] = a.State
+	}
+	return states, nil
+}
+
 // agent says what an agent does. sure is false when that may change without a
 // signal of this process's.
 func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, sure bool, err error) {
@@ -54,64 +77,33 @@ func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, s
 		}
 		return a, false, nil
 	}
-	a, err = o.elsewhere(ctx, who, m, len(unread))
+	a, err = o.elsewhere(ctx, who, len(unread))
 	return a, false, err
 }
 
-// elsewhere says what an agent of another process does: whether that runs, what
-// the agent writes into the roster, and what it last told the lead.
-func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, m *Member, unread int) (AwaitedAgent, error) {
-	last, at, err := o.lastNote(ctx, who.Agent)
+// elsewhere says what an agent of another process does, after it was looked how much
+// mail it has not read: it says that it is at work before it marks that.
+func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, unread int) (AwaitedAgent, error) {
+	config, err := o.teams.store.Load(ctx, who.Team)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return AwaitedAgent{}, err
+	}
+	m := config.Find(who.Agent)
+	if m == nil {
+		return AwaitedAgent{Name: who.Agent, State: AgentGone}, nil
+	}
+	w, err := o.testify(ctx, who, m)
 	if err != nil {
 		return AwaitedAgent{}, err
 	}
-	a := last.of(who.Agent)
-	if m.IsActive != nil {
-		present, known, err := o.teams.Present(ctx, who)
-		if err != nil {
-			return AwaitedAgent{}, err
-		}
-		switch {
-		case known && !present:
-			a.State = AgentGone
-		case !*m.IsActive && unread <= last.stalled:
-			a.State = AgentIdle
-		}
-		return a, nil
-	}
-	if last.reason == "" || unread > last.stalled || hasBegun(o.list, who.Agent) {
-		return a, nil
-	}
-	mails, err := o.teams.mail.All(ctx, who)
-	if err != nil {
-		return AwaitedAgent{}, err
-	}
-	// Timestamps of the format sort as text.
-	if !slices.ContainsFunc(mails, func(m mailbox.Message) bool { return m.Timestamp > at }) {
+	a := w.last.of(who.Agent)
+	switch {
+	case w.flag != nil && w.known && !w.present:
+		a.State = AgentGone
+	case unread <= w.last.stalled && !w.atWork(time.Now()):
 		a.State = AgentIdle
 	}
 	return a, nil
-}
-
-// lastNote is what an agent last told the lead of the end of a turn, and when.
-func (o *observation) lastNote(ctx context.Context, name string) (last lastTurn, at string, err error) {
-	if !o.read {
-		o.mail, err = o.teams.mail.All(ctx, mailbox.Address{Team: o.config.Name, Agent: LeadName})
-		if err != nil {
-			return lastTurn{}, "", err
-		}
-		o.read = true
-	}
-	for _, m := range slices.Backward(o.mail) {
-		if m.From != name {
-			continue
-		}
-		c, _ := Parse(m.Text)
-		if note, ok := c.(IdleNotification); ok {
-			return lastTurn{note.IdleReason, note.FailureReason, note.CompletedTaskID, note.Unread}, m.Timestamp, nil
-		}
-	}
-	return lastTurn{}, "", nil
 }
 
 // of is an agent that works, after this turn.

@@ -105,13 +105,15 @@ type Panes struct {
 	watch    sync.WaitGroup
 }
 
-// paneMate is a teammate that runs in a pane. Once it is under watch only ours may
-// change, by the watch and under the mutex of the Panes.
+// paneMate is a teammate that runs in a pane. Once it is under watch only ours and
+// active may change, by the watch, and ours under the mutex of the Panes.
 type paneMate struct {
 	who   mailbox.Address
 	place pane.Place // the zero Place when another opened it
 	files startFiles // the zero value when an earlier process started it
 	ours  bool       // it has held its place: when that is free, it has ended
+	// active is its word in the roster, as it was last seen and kept ([Activity]).
+	active bool
 }
 
 // NewPanes makes the backend, with nothing running yet.

@@ -130,6 +130,11 @@ func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err
 	if _, m.ours, err = b.cfg.Presence.Find(ctx, who); err != nil {
 		return false, err
 	}
+	var seen Activity
+	if _, err := b.kept(ctx, RecordActivity, who, &seen); err != nil {
+		return false, err
+	}
+	m.active = seen.Active
 	if !m.ours {
 		lives, err := b.foreignLives(ctx, m)
 		if !lives || err != nil {

@@ -537,3 +537,60 @@ func TestPanesReportAgain(t *testing.T) {
 		t.Errorf("gone: %s", why)
 	}
 }
+
+// toldRecords tells what is kept of a teammate's work.
+type toldRecords struct {
+	team.Records
+	activity chan bool
+}
+
+func (r *toldRecords) Put(ctx context.Context, name, kind, record string, doc []byte) error {
+	err := r.Records.Put(ctx, name, kind, record, doc)
+	if kind == team.RecordActivity {
+		r.activity <- strings.Contains(string(doc), `"active":true`)
+	}
+	return err
+}
+
+// A teammate that could not say that it is idle, since the lead's inbox was locked, is
+// not waited for when it was seen at work and then not: also by a lead that was killed
+// in between.
+func TestPanesSeeWhoWorks(t *testing.T) {
+	told := make(chan bool, 10)
+	w := newPaneWorld(t, "foreign", func(c *team.PanesConfig) { c.Records = &toldRecords{c.Records, told} })
+	w.spawn(t, "w1")
+	says := func(active bool) {
+		t.Helper()
+		_, err := w.files.Teams().Update(t.Context(), "alpha", func(c *team.Config) error {
+			c.Find("w1").IsActive = &active
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-told; got != active {
+			t.Errorf("it was seen to be active: %v", got)
+		}
+	}
+	waits := func(what string, want bool) {
+		t.Helper()
+		if got, err := w.Waiting(t.Context(), w.by); err != nil || (got != "") != want {
+			t.Errorf("%s: %q, %v", what, got, err)
+		}
+	}
+	waits("it has its prompt", true)
+	says(true)
+	waits("it is at work", true)
+	if err := errors.Join(w.panes.Close(t.Context()), w.Teams.Close()); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	if _, _, err := w.Reopen(t.Context(), w.by); err != nil {
+		t.Fatal(err)
+	}
+	if lives, err := w.panes.Adopt(t.Context(), at("w1")); !lives || err != nil {
+		t.Fatal(lives, err)
+	}
+	says(false)
+	waits("it is idle", false)
+}

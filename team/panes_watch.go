@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
 )
@@ -63,7 +64,7 @@ func (b *Panes) look(ctx context.Context, mates []*paneMate) {
 
 // lookAtOthers looks at the teammates whose programs take no place.
 func (b *Panes) lookAtOthers(ctx context.Context, mates []*paneMate) {
-	mates = slices.DeleteFunc(mates, func(m *paneMate) bool { return b.endTakenOff(ctx, m) })
+	mates = slices.DeleteFunc(mates, func(m *paneMate) bool { return b.lookAtRoster(ctx, m) })
 	places := make(map[string][]pane.Place)
 	for _, m := range mates {
 		places[m.place.Terminal] = append(places[m.place.Terminal], m.place)
@@ -90,23 +91,44 @@ func (b *Panes) lookAtOthers(ctx context.Context, mates []*paneMate) {
 	}
 }
 
-// endTakenOff ends a teammate that a person has taken off its team ([Teams.Remove]):
-// another program does not look whether it is still on the roster. It reports
-// whether there is nothing more to look at.
-func (b *Panes) endTakenOff(ctx context.Context, m *paneMate) bool {
+// lookAtRoster looks at what the roster says of a teammate. It reports whether there
+// is nothing more to look at.
+func (b *Panes) lookAtRoster(ctx context.Context, m *paneMate) (done bool) {
 	config, err := b.cfg.Rosters.Load(ctx, m.who.Team)
-	if err != nil || config.Find(m.who.Agent) != nil {
+	if err != nil {
 		return false
 	}
+	member := config.Find(m.who.Agent)
+	if member == nil {
+		b.endTakenOff(ctx, m)
+		return true
+	}
+	if active := member.IsActive != nil && *member.IsActive; active != m.active {
+		// What is not kept is seen again at the next look.
+		if b.noteActivity(ctx, m.who, active) == nil {
+			m.active = active
+		}
+	}
+	return false
+}
+
+// noteActivity keeps that a teammate's word has changed.
+func (b *Panes) noteActivity(ctx context.Context, who mailbox.Address, active bool) error {
+	seen := Activity{Active: active, Since: stamp(time.Now())}
+	return b.cfg.Records.Put(ctx, who.Team, RecordActivity, who.Agent, jsonx.MustMarshal(seen))
+}
+
+// endTakenOff ends a teammate that a person has taken off its team ([Teams.Remove]):
+// another program does not look whether it is still on the roster.
+func (b *Panes) endTakenOff(ctx context.Context, m *paneMate) {
 	why := errors.New("it was taken off the team")
 	if err := b.Stop(ctx, m.who, why); err != nil {
 		b.cfg.Tell(err.Error())
-		return true
+		return
 	}
 	if err := b.cfg.Gone(ctx, m.who, why.Error()); err != nil {
 		b.cfg.Tell(err.Error())
 	}
-	return true
 }
 
 // report tells that a teammate has ended, except one that has agreed to: its

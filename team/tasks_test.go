@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -259,7 +260,11 @@ func testGiveBackTasks(t *testing.T, alpha start) {
 	}
 }
 
-func TestWaiting(t *testing.T) { overWorlds(t, testWaiting) }
+func TestWaiting(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) { testWaiting(t, alpha) })
+	})
+}
 
 func testWaiting(t *testing.T, alpha start) {
 	w := alpha(t, "w1", "w2")
@@ -278,6 +283,7 @@ func testWaiting(t *testing.T, alpha start) {
 	if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(5 * time.Second) // synthetic time, in which it would have said that it works
 	check("mail that is shown", false)
 	add(t, w, "a", "b", "c")
 	check("a task to claim", true)

@@ -26,36 +26,26 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 	if err != nil {
 		return "", err
 	}
-	readers := []string{LeadName}
 	look := &observation{teams: t, config: Config{Name: seat.Team}}
-	if !seat.own {
-		if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
-			return dead, err
-		}
-	} else {
-		readers = nil
+	if seat.own {
 		mates = slices.DeleteFunc(mates, func(m Member) bool { return m.Name != seat.Name })
+	} else if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
+		return dead, err
 	}
+	// An agent says that it is at work before its mail is marked read, and that it is
+	// idle before the lead has mail of that. Looked at in this order, nothing slips
+	// through.
 	for _, m := range mates {
-		if m.apart() && m.Name != seat.Name && m.IsActive != nil && *m.IsActive {
-			return m.Name + " is at work", nil
+		if waits, err := look.hasMail(ctx, seat, m); waits != "" || err != nil {
+			return waits, err
 		}
-		readers = append(readers, m.Name)
 	}
-	for _, name := range readers {
-		unread, err := t.mail.Unread(ctx, mailbox.Address{Team: seat.Team, Agent: name})
-		if err != nil {
-			return "", err
+	if !seat.own {
+		if busy, err := t.busyElsewhere(ctx, seat.Team, mates); busy != "" || err != nil {
+			return busy, err
 		}
-		if len(unread) == 0 {
-			continue
-		}
-		stalled, err := look.stalled(ctx, seat, name)
-		if err != nil {
-			return "", err
-		}
-		if len(unread) > stalled {
-			return fmt.Sprintf("%s has not read its mail (%d)", name, len(unread)), nil
+		if waits, err := look.hasMail(ctx, seat, Member{Name: LeadName}); waits != "" || err != nil {
+			return waits, err
 		}
 	}
 	claimable, err := t.claimable(ctx, seat.Team, mates)
@@ -67,15 +57,50 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 
 // stalled is how much of its mail an agent is not going to read before something
 // new comes: as its seat in this process says, else as it told the lead itself.
-func (o *observation) stalled(ctx context.Context, by *Seat, name string) (int, error) {
-	if name == by.Name {
+func (o *observation) stalled(ctx context.Context, by *Seat, m Member) (int, error) {
+	if m.Name == by.Name {
 		return by.stalledNow(), nil
 	}
-	if seat := o.teams.mate(mailbox.Address{Team: by.Team, Agent: name}); seat != nil && seat.backend == InProcess {
+	if seat := o.teams.mate(mailbox.Address{Team: by.Team, Agent: m.Name}); seat != nil && seat.backend == InProcess {
 		return seat.stalledNow(), nil
 	}
-	last, _, err := o.lastNote(ctx, name)
+	_, last, err := o.notes(ctx, m.Name, m.joined())
 	return last.stalled, err
+}
+
+// hasMail says that an agent has mail that it is going to read, if it has.
+func (o *observation) hasMail(ctx context.Context, by *Seat, m Member) (string, error) {
+	unread, err := o.teams.mail.Unread(ctx, mailbox.Address{Team: by.Team, Agent: m.Name})
+	if err != nil || len(unread) == 0 {
+		return "", err
+	}
+	stalled, err := o.stalled(ctx, by, m)
+	if err != nil || len(unread) <= stalled {
+		return "", err
+	}
+	return fmt.Sprintf("%s has not read its mail (%d)", m.Name, len(unread)), nil
+}
+
+// busyElsewhere names one of these teammates that is at work in a process of its own.
+func (t *Teams) busyElsewhere(ctx context.Context, team string, mates []Member) (string, error) {
+	mates = slices.DeleteFunc(slices.Clone(mates), func(m Member) bool { return !m.apart() })
+	if len(mates) == 0 {
+		return "", nil
+	}
+	seen, err := t.observe(ctx, team, nil) // it is not by their tasks that they are known to work
+	if err != nil {
+		return "", err
+	}
+	for _, m := range mates {
+		a, _, err := seen.agent(ctx, m.Name)
+		if err != nil {
+			return "", err
+		}
+		if a.State == AgentWorking {
+			return m.Name + " is at work", nil
+		}
+	}
+	return "", nil
 }
 
 // diedUnnoticed names a teammate whose process this one has started and which is not

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,10 +143,16 @@ func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
 	v.Tasks = countTasks(tasks)
 	v.Open, err = p.leadIsOpen(ctx, c)
 	errs = append(errs, err)
+	teams := p.Teams()
+	does, err := teams.States(ctx, c.Name)
+	errs = append(errs, err)
 	for _, m := range c.Members {
 		member := p.viewMember(ctx, c, m)
-		member.State, err = p.memberState(ctx, c, m, v.Open, member.Unread > 0 || doing(tasks, m.Name) != "")
+		member.State, err = p.memberState(ctx, teams, c, m, v.Open)
 		errs = append(errs, err)
+		if member.State == "" {
+			member.State = cmp.Or(string(does[m.Name]), stateUnknown)
+		}
 		v.Members = append(v.Members, member)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -175,34 +182,27 @@ func (p place) leadIsOpen(ctx context.Context, c team.Config) (bool, error) {
 	return p.isOpen(ctx, c.LeadSessionID)
 }
 
-// memberState says what a member does, as far as state tells. busy is what its
-// mail and tasks say: nothing tells more of an agent inside its lead's process.
-func (p place) memberState(ctx context.Context, c team.Config, m team.Member, open, busy bool) (string, error) {
+// memberState says what is known of a member without what it does: whether it runs.
+// "" is a teammate that does.
+func (p place) memberState(ctx context.Context, teams *team.Teams, c team.Config, m team.Member, open bool) (string, error) {
 	switch {
 	case p.foreign && (m.AgentID == c.LeadAgentID || m.IsActive == nil):
 		return stateUnknown, nil
 	case m.AgentID == c.LeadAgentID:
 		return map[bool]string{true: stateOpen, false: stateClosed}[open], nil
+	case m.BackendType == team.InProcess:
+		return map[bool]string{true: "", false: stateGone}[open], nil
 	}
-	here := open
-	if m.BackendType != "in-process" {
-		_, present, err := p.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
-		if err != nil {
-			return "", err
-		}
-		here = present || p.foreign
-		if m.IsActive != nil {
-			busy = *m.IsActive
-			here = here || busy // another program's agent takes no place
-		}
-	}
+	present, known, err := teams.Present(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
 	switch {
-	case !here:
+	case err != nil:
+		return stateUnknown, err
+	case known && !present:
 		return stateGone, nil
-	case busy:
-		return "working", nil
+	case !known && !open && !p.foreign:
+		return stateUnknown, nil // it takes no place, and nobody looks after its pane
 	}
-	return "idle", nil
+	return "", nil
 }
 
 // isOpen reports whether a process has a session open.

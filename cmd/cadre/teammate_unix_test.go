@@ -89,6 +89,17 @@ func TestATeammateOfAnotherLead(t *testing.T) {
 	if !strings.Contains(config, `"isActive": false`) || strings.Count(config, "theirs") != 2 {
 		t.Errorf("the roster: %s", config)
 	}
+	// Another teammate writes what it had read before: that does not stand for long.
+	write("teams/omega/config.json", strings.Replace(config, `"isActive": false`, `"isActive": true`, 1))
+	look, over := time.NewTicker(10*time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for !strings.Contains(read("teams/omega/config.json"), `"isActive": false`) {
+		select {
+		case <-look.C:
+		case <-over:
+			t.Fatalf("it is said to be at work:\n%s", read("teams/omega/config.json"))
+		}
+	}
 
 	var inbox []json.RawMessage
 	if err := json.Unmarshal([]byte(read("teams/omega/inboxes/w1.json")), &inbox); err != nil {
