@@ -25,7 +25,7 @@ import (
 func init() {
 	maps.Copy(scripts, map[string]func(*scripted.Conversation) scripted.Reply{
 		"delegate": delegateScript, "touch": touchTeamScript, "order": orderScript, "again": againScript, "claude": claudeScript,
-		"one": oneScript, "hold": holdScript,
+		"one": oneScript, "hold": holdScript, "stale": staleScript,
 	})
 	standIns["claude"] = runClaude
 }

@@ -23,6 +23,7 @@ import (
 type claude struct {
 	root              string
 	name, team, color string
+	older             object // a roster that it has been told to remember
 }
 
 // object is a JSON object whose unknown fields stay in it.
@@ -111,12 +112,30 @@ func (c *claude) turn(mail []object) (ended bool, err error) {
 	if err := c.setActive(false); err != nil {
 		return false, err
 	}
+	if text, _ := mail[0]["text"].(string); strings.Contains(text, "and undo") {
+		if err := save(c.roster(), c.older); err != nil {
+			return false, err
+		}
+	}
 	return false, c.control(object{"type": "idle_notification", "from": c.name, "timestamp": stamp(), "idleReason": "available"})
 }
 
 // work answers a message; "do #N" is a task to claim and to complete first, "hold #N"
-// one to claim and to stay at.
+// one to claim and to stay at. It stands in for a neighbour that writes the roster at
+// the worst moment, too: what it is to "remember" of that it can "write back", or write
+// when it has just said that it is idle ("and undo").
 func (c *claude) work(text string) error {
+	switch {
+	case strings.Contains(text, "remember"):
+		c.older = nil
+		if err := load(c.roster(), &c.older); err != nil {
+			return err
+		}
+	case strings.Contains(text, "write back"):
+		if err := save(c.roster(), c.older); err != nil {
+			return err
+		}
+	}
 	if _, id, ok := strings.Cut(text, "hold #"); ok {
 		return c.updateTask(id, "in_progress")
 	}

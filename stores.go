@@ -37,8 +37,9 @@ type stores struct {
 func openStores(root layout.Root, noPersistence bool, options ...filestore.Option) stores {
 	files := filestore.New(root, options...)
 	s := stores{
-		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(), teams: files.Teams(),
-		asks: files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
+		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(),
+		teams: team.NewRosters(files.Teams(), files.Records()), // one, for all that look at a roster
+		asks:  files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
 		showTeam: files.ShowTeam, close: files.Close,
 	}
 	if noPersistence {

@@ -19,22 +19,23 @@ type Config struct {
 	Extra         jsonx.Object
 }
 
-// Member is one agent of a team.
+// Member is one agent of a team. The tags are those of our own records ([Enrolment]);
+// how a roster spells it is its store's to know.
 type Member struct {
-	AgentID          string
-	Name             string
-	AgentType        string
-	Model            string
-	Prompt           string // "" for the lead
-	Color            string // "" for the lead
-	PlanModeRequired bool
-	JoinedAt         int64  // milliseconds since 1970
-	PaneID           string // "tmuxPaneId": "in-process", "%3", or "" for the lead
-	Cwd              string
-	Subscriptions    []string
-	BackendType      string // "" for the lead
-	IsActive         *bool  // only pane teammates write it
-	Extra            jsonx.Object
+	AgentID          string       `json:"agentId"`
+	Name             string       `json:"name"`
+	AgentType        string       `json:"agentType,omitempty"`
+	Model            string       `json:"model,omitempty"`
+	Prompt           string       `json:"prompt,omitempty"` // "" for the lead
+	Color            string       `json:"color,omitempty"`  // "" for the lead
+	PlanModeRequired bool         `json:"planModeRequired,omitempty"`
+	JoinedAt         int64        `json:"joinedAt"`             // milliseconds since 1970
+	PaneID           string       `json:"tmuxPaneId,omitempty"` // "in-process", "%3", or "" for the lead
+	Cwd              string       `json:"cwd,omitempty"`
+	Subscriptions    []string     `json:"subscriptions,omitempty"`
+	BackendType      string       `json:"backendType,omitempty"` // "" for the lead
+	IsActive         *bool        `json:"isActive,omitempty"`    // only pane teammates write it
+	Extra            jsonx.Object `json:"extra"`
 }
 
 // Find returns the member with this name, or nil.

@@ -86,6 +86,9 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	if err != nil {
 		return err
 	}
+	if err := t.store.strikeOff(ctx, who); err != nil {
+		return fmt.Errorf("keep that %s leaves: %w", who, err)
+	}
 	config, err := t.updateRoster(ctx, who.Team, by, func(c *Config) error {
 		c.Members = slices.DeleteFunc(c.Members, func(m Member) bool { return m.Name == who.Agent && m.AgentID != c.LeadAgentID })
 		return nil

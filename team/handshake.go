@@ -112,7 +112,11 @@ func (t *Teams) putRecord(ctx context.Context, team, kind, name string, v any) e
 
 // getRecord reads a record into v: [ErrNoRecord] when there is none.
 func (t *Teams) getRecord(ctx context.Context, team, kind, name string, v any) error {
-	doc, err := t.records.Get(ctx, team, kind, name)
+	return getRecord(ctx, t.records, team, kind, name, v)
+}
+
+func getRecord(ctx context.Context, records Records, team, kind, name string, v any) error {
+	doc, err := records.Get(ctx, team, kind, name)
 	if err != nil {
 		return err
 	}
@@ -120,4 +124,17 @@ func (t *Teams) getRecord(ctx context.Context, team, kind, name string, v any) e
 		return fmt.Errorf("decode record %s of %s: %w", kind, name, err)
 	}
 	return nil
+}
+
+// allRecords reads the records of a kind, without those that are none.
+func allRecords[T any](ctx context.Context, records Records, team, kind string) ([]T, error) {
+	docs, err := records.All(ctx, team, kind)
+	var all []T
+	for _, doc := range docs {
+		var one T
+		if json.Unmarshal(doc, &one) == nil {
+			all = append(all, one)
+		}
+	}
+	return all, err
 }

@@ -68,7 +68,8 @@ func (t *Teams) isFounded(ctx context.Context, team string) (bool, error) {
 // its roster that run nowhere: whoever is not brought back ([Teams.Revive]) must
 // be reported to [Teams.Gone]. Another program's teammate in a pane is not among
 // them: whether it runs, only its pane tells. Departures that a crash has cut
-// short are carried out. ok is false when the session leads no team. Errors:
+// short are carried out, and teammates that have vanished from the roster are put
+// back ([Rosters]). ok is false when the session leads no team. Errors:
 // [*PresentError] when another process leads it.
 func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok bool, err error) {
 	configs, err := t.store.List(ctx)
@@ -84,13 +85,20 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok
 	if err != nil {
 		return nil, false, err
 	}
-	if err := t.finishDepartures(ctx, config); err != nil {
+	if err := t.store.recall(ctx, *config); err != nil {
+		return nil, true, err
+	}
+	now, err := seat.config(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	if err := t.finishDepartures(ctx, &now); err != nil {
 		return nil, true, err
 	}
 	if err := t.settleApprovals(ctx, seat); err != nil {
 		return nil, true, err
 	}
-	now, err := seat.config(ctx)
+	now, err = seat.config(ctx)
 	if err != nil {
 		return nil, true, err
 	}

@@ -53,8 +53,8 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) 
 	}
 	w.cfg = team.PanesConfig{
 		Dir: filepath.Join(w.root, "start"), Command: []string{self},
-		Env:     append(os.Environ(), mateVariable+"="+mode+" "+w.root, "TMUX=of the lead", "TMUX_PANE=%lead"),
-		Rosters: w.files.Teams(), Mail: w.files.Mail(), Records: w.files.Records(), Presence: w.files.Presence(),
+		Env:  append(os.Environ(), mateVariable+"="+mode+" "+w.root, "TMUX=of the lead", "TMUX_PANE=%lead"),
+		Mail: w.files.Mail(), Records: w.files.Records(), Presence: w.files.Presence(),
 		Poll: 10 * time.Millisecond, Look: 20 * time.Millisecond,
 		Gone: func(ctx context.Context, who mailbox.Address, why string) error {
 			if err := w.Teams.Gone(ctx, who, why); err != nil {
@@ -81,9 +81,10 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) 
 // restart makes the lead anew, as another process would be.
 func (w *paneWorld) restart(t *testing.T) {
 	t.Helper()
+	w.cfg.Rosters = team.NewRosters(w.files.Teams(), w.files.Records())
 	w.panes = team.NewPanes(w.cfg)
 	w.Teams = team.New(team.Options{
-		Store: w.files.Teams(), Mail: w.files.Mail(), Tasks: w.files.Tasks(), Backend: w.panes,
+		Store: w.cfg.Rosters, Mail: w.files.Mail(), Tasks: w.files.Tasks(), Backend: w.panes,
 		Seals: w.files.Seals(), Records: w.files.Records(), Presence: w.files.Presence(),
 	})
 	panes := w.panes

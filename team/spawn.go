@@ -66,7 +66,11 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 	record := AgentRecord{
 		Backend: member.BackendType, Description: r.Description, Signs: !member.apart(), Starting: member.apart(),
 	}
-	if err := seat.Remember(ctx, record); err != nil {
+	err = t.store.enrol(ctx, lead.Team, member)
+	if err == nil {
+		err = seat.Remember(ctx, record)
+	}
+	if err != nil {
 		return Spawned{}, errors.Join(err, t.undo(ctx, seat))
 	}
 	if member, err = t.start(ctx, lead, firstSpawn(by, seat, &config, member, r)); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Options is what the teams of a process stand on.
 type Options struct {
-	Store   Store
+	Store   Store // taken as it is when it is a [*Rosters], else made one
 	Mail    mailbox.Store
 	Tasks   task.Store
 	Backend Backend // nil: no teammate can be started
@@ -66,7 +66,7 @@ type Policy struct {
 // Teams is the teams of this process. Its methods may be called from any
 // goroutine.
 type Teams struct {
-	store     Store
+	store     *Rosters
 	mail      mailbox.Store
 	tasks     task.Store
 	backend   Backend
@@ -115,8 +115,12 @@ func New(o Options) *Teams {
 	if publish == nil {
 		publish = func(event.Agent, event.Body) {}
 	}
+	rosters, ok := o.Store.(*Rosters)
+	if !ok {
+		rosters = NewRosters(o.Store, o.Records)
+	}
 	return &Teams{
-		store: o.Store, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
+		store: rosters, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
 		seals: o.Seals, records: o.Records, presence: o.Presence, policy: o.Policy, publish: publish,
 		consent: o.consent(), conversed: o.Conversed, shown: o.Shown, since: time.Now(),
 		crews: make(map[string]*crew), leads: make(map[string]*lead),
