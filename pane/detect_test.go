@@ -3,6 +3,7 @@
 package pane_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/pane"
@@ -175,7 +177,11 @@ func TestPrivateServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := exec.Command("tmux", "-L", name, "list-sessions").Run(); err == nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for exec.CommandContext(ctx, "tmux", "-L", name, "list-sessions").Run() == nil { // it ends after it has answered
+	}
+	if ctx.Err() != nil {
 		t.Error("the server outlives its last pane")
 	}
 	open(t, terminal, pane.Spec{Title: "again"})
