@@ -125,16 +125,7 @@ func (w *teamWorld) leadConfig() leadConfig {
 // open opens the lead in this process.
 func (w *teamWorld) open(t *testing.T, change func(*cadre.Config)) {
 	t.Helper()
-	cfg := w.leadConfig().config()
-	if change != nil {
-		change(&cfg)
-	}
-	rt, err := cadre.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Runtime = rt
-	t.Cleanup(rt.Kill)
+	w.Runtime = start(t, w.leadConfig().config(), change)
 }
 
 // form opens the lead and has it form the team with these teammates, which have

@@ -38,6 +38,12 @@ func (w *world) reopen(t *testing.T, f func(*scripted.Conversation) scripted.Rep
 		Getenv:   func(name string) string { return map[string]string{"HOME": string(w.home)}[name] },
 		Provider: scripted.New(scripted.Rule{Answer: f}),
 	}
+	w.Runtime = start(t, cfg, change)
+}
+
+// start opens a runtime, which ends with the test at the latest.
+func start(t *testing.T, cfg cadre.Config, change func(*cadre.Config)) *cadre.Runtime {
+	t.Helper()
 	if change != nil {
 		change(&cfg)
 	}
@@ -45,8 +51,8 @@ func (w *world) reopen(t *testing.T, f func(*scripted.Conversation) scripted.Rep
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Runtime = rt
 	t.Cleanup(rt.Kill)
+	return rt
 }
 
 // settle prompts and waits until nothing is at work any more.

@@ -53,6 +53,22 @@ func (m *mail) change(ctx context.Context, path string, damaged damage, step fun
 	return err
 }
 
+// changeExisting is change for an inbox that is not to be made; without one there is
+// nothing to do.
+func (m *mail) changeExisting(ctx context.Context, path string, damaged damage, step func(*inboxTx) error) error {
+	exists, err := m.exists(path)
+	if err != nil || !exists {
+		return err
+	}
+	if err = m.checkFolders(path); err == nil {
+		err = m.change(ctx, path, damaged, step)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // it went with its team just now
+		return nil
+	}
+	return err
+}
+
 // checkFolders reports why an inbox may not be written that exists: a link leads
 // to it.
 func (m *mail) checkFolders(path string) error {

@@ -51,10 +51,7 @@ func (s *Store) giveBackInboxes(ctx context.Context, folder string) error {
 			continue
 		}
 		errs = append(errs, s.giveBack(filepath.Join(folder, name), func(path string) error {
-			if err := s.mail.checkFolders(path); err != nil {
-				return err
-			}
-			return s.mail.change(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, nil) })
+			return s.mail.changeExisting(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, nil) })
 		}))
 	}
 	return errors.Join(errs...)

@@ -41,17 +41,11 @@ func (m *mail) Post(ctx context.Context, to mailbox.Address, msg mailbox.Message
 
 func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.ID) error {
 	path, err := m.path(at)
-	if err != nil {
+	if err != nil || len(ids) == 0 {
 		return err
 	}
-	exists, err := m.exists(path)
-	if err == nil && exists {
-		err = m.checkFolders(path)
-	}
-	if err == nil && exists && len(ids) > 0 {
-		err = m.change(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went with its team just now
+	err = m.changeExisting(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
+	if err != nil {
 		return fmt.Errorf("mark mail of %s read: %w", at, err)
 	}
 	return nil
@@ -62,14 +56,7 @@ func (m *mail) Mend(ctx context.Context, at mailbox.Address) error {
 	if err != nil {
 		return err
 	}
-	exists, err := m.exists(path)
-	if err == nil && exists {
-		err = m.checkFolders(path)
-	}
-	if err == nil && exists {
-		err = m.change(ctx, path, mend, func(tx *inboxTx) error { return tx.mend(ctx) })
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went with its team just now
+	if err := m.changeExisting(ctx, path, mend, func(tx *inboxTx) error { return tx.mend(ctx) }); err != nil {
 		return fmt.Errorf("mend the inbox of %s: %w", at, err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/pause"
 )
 
 // A list is many files. Who looks at them without its lock may see a change in
@@ -29,7 +30,7 @@ func (ts *tasks) awaitQuiet(ctx context.Context, folder string, files *listing) 
 		if quiet || err != nil || try == len(quietPauses) {
 			return files, quiet, err
 		}
-		if err = pause(ctx, quietPauses[try]); err != nil {
+		if err = pause.For(ctx, quietPauses[try]); err != nil {
 			return files, false, err
 		}
 		if files, err = ts.catchUp(ctx, folder, files, nil); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/pause"
 )
 
 // Other programs write shared files in place, so any read may find one empty or
@@ -49,7 +50,7 @@ func (s *Store) readShared(ctx context.Context, path string, limit int64, decode
 	var broken error
 	for try := 0; try <= len(rereadPauses); try++ {
 		if try > 0 {
-			if err := pause(ctx, rereadPauses[try-1]); err != nil {
+			if err := pause.For(ctx, rereadPauses[try-1]); err != nil {
 				return key, fmt.Errorf("read %s: %w", path, err)
 			}
 		}
@@ -84,15 +85,4 @@ func trimBOM(data []byte) []byte {
 		return data[len(bom):]
 	}
 	return data
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

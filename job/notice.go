@@ -49,8 +49,9 @@ func (p *Pool) dropQueue(owner string, q *queue) {
 }
 
 // Next takes the oldest notice of the owner, and blocks until there is one. The
-// caller says [Pool.Told] when it has come to where it goes. Next returns the cause of ctx when that ends, and [ErrClosed] when the pool is
-// closed and nothing is left.
+// caller says [Pool.Told] when it has come to where it goes. Next returns the
+// cause of ctx when that ends, and [ErrClosed] when the pool is closed and nothing
+// is left.
 func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

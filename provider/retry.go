@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/cadre-dev/cadre/internal/pause"
 )
 
 // RetryPolicy says how a request that failed in a passing way is repeated. A
@@ -111,13 +113,13 @@ func (t *try) emit(ev Event) bool {
 }
 
 func (t *try) run(ctx context.Context) error {
-	pause := t.retrier.heldBack()
+	retry := t.retrier.heldBack()
 	for n := 1; ; n++ {
-		if pause != nil {
-			if t.stopped = !t.yield(*pause, nil); t.stopped {
+		if retry != nil {
+			if t.stopped = !t.yield(*retry, nil); t.stopped {
 				return nil
 			}
-			if err := sleep(ctx, pause.Wait); err != nil {
+			if err := pause.For(ctx, retry.Wait); err != nil {
 				return err
 			}
 		}
@@ -128,7 +130,7 @@ func (t *try) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		if pause = t.next(n, err); pause == nil {
+		if retry = t.next(n, err); retry == nil {
 			return err
 		}
 	}
@@ -176,16 +178,4 @@ func (r *Retrier) heldBack() *Retrying {
 		return nil
 	}
 	return &Retrying{Attempt: 1, Max: r.policy.MaxAttempts, Wait: left + r.policy.jitter(2), Err: by}
-}
-
-// sleep waits for d, or returns the cause of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -147,28 +147,13 @@ func (o *owner) storeInput(life context.Context, t *turn, input []Input) (messag
 			o.refuse(gap, in)
 			continue
 		}
-		m := transcript.Message{Role: transcript.User, Content: in.Content}
-		e := o.entry(transcript.KindUser, m)
-		e.Receipts = in.Receipts
-		if err := o.store(life, t, e); err != nil {
-			o.fail(err)
-			o.refuse(err, in)
-			if in.Bulk {
-				gap = err
-			}
-			continue
+		m, err := o.storeOne(life, t, in)
+		switch {
+		case err == nil:
+			messages = append(messages, m)
+		case in.Bulk:
+			gap = err
 		}
-		o.tell(in.Kept, nil)
-		if in.Bulk {
-			o.unanswered += in.size()
-		}
-		if in.stored != nil {
-			in.stored(life)
-		}
-		if in.Mode != "" {
-			o.changeMode(in.Mode)
-		}
-		messages = append(messages, m)
 	}
 	if gap != nil {
 		o.refuse(gap, o.pending...)
@@ -179,6 +164,29 @@ func (o *owner) storeInput(life context.Context, t *turn, input []Input) (messag
 		t.arrived.signal()
 	}
 	return messages
+}
+
+// storeOne keeps one input, or refuses it.
+func (o *owner) storeOne(life context.Context, t *turn, in Input) (transcript.Message, error) {
+	m := transcript.Message{Role: transcript.User, Content: in.Content}
+	e := o.entry(transcript.KindUser, m)
+	e.Receipts = in.Receipts
+	if err := o.store(life, t, e); err != nil {
+		o.fail(err)
+		o.refuse(err, in)
+		return m, err
+	}
+	o.tell(in.Kept, nil)
+	if in.Bulk {
+		o.unanswered += in.size()
+	}
+	if in.stored != nil {
+		in.stored(life)
+	}
+	if in.Mode != "" {
+		o.changeMode(in.Mode)
+	}
+	return m, nil
 }
 
 // preface is what goes before the first input.

@@ -46,9 +46,9 @@ func shortened(text string) string {
 		strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
-// unverified marks the name of a sender whom nothing vouches for. An agent's own
-// name cannot be the same, since it would be marked as well.
-// An agent's own name is never cut.
+// unverified marks the name of a sender whom nothing vouches for, which may be of
+// any length. An agent's own name cannot be the same, since it would be marked as
+// well; it is never cut.
 func unverified(name string) string { return cut(name, maxAttribute/2) + " (unverified)" }
 
 // wrapSystem is a note of the runtime in the same form.

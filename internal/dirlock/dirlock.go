@@ -144,21 +144,25 @@ func (l *Lock) SweepNested(folder string) error {
 // Taken reports whether anybody holds the lock of target, or died with it. It
 // takes no lock and waits for nobody.
 func Taken(fsys fsx.FS, target string) (bool, error) {
-	_, err := fsys.Lstat(target + Suffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	found, err := lookAt(fsys, target)
+	return found != nil, err
 }
 
 // Ours reports whether the lock of target belongs to a process of ours, which may be
 // dead. It takes no lock and waits for nobody.
 func Ours(fsys fsx.FS, target string) (bool, error) {
+	found, err := lookAt(fsys, target)
+	return found != nil && found.IsDir() && marked(found), err
+}
+
+// lookAt describes what stands where the lock folder of target belongs; nil when
+// nothing does.
+func lookAt(fsys fsx.FS, target string) (fs.FileInfo, error) {
 	info, err := fsys.Lstat(target + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil, nil
 	}
-	return err == nil && info.IsDir() && marked(info), err
+	return info, err
 }
 
 // Recovered reports whether the lock was taken over from a dead process of
@@ -237,7 +241,7 @@ func (l *Lock) take(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := pause(ctx, try, folderPause); err != nil {
+		if err := backOff(ctx, try, folderPause); err != nil {
 			return fmt.Errorf("%s is held by another program since %s: %w",
 				l.folder, info.ModTime().Local().Format(time.DateTime), err)
 		}

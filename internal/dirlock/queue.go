@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/cadre-dev/cadre/internal/pause"
 )
 
 // queues are the lines in front of the targets of this process. They are
@@ -52,15 +54,8 @@ func (q *lines) forget(target string, l *line) {
 	}
 }
 
-// pause waits between two tries: jittered, growing, at most longest.
-func pause(ctx context.Context, try int, longest time.Duration) error {
+// backOff waits between two tries: jittered, growing, at most longest.
+func backOff(ctx context.Context, try int, longest time.Duration) error {
 	limit := min(longest, 2*time.Millisecond<<min(try, 10))
-	timer := time.NewTimer(limit/2 + rand.N(limit/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause.For(ctx, limit/2+rand.N(limit/2))
 }

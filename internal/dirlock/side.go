@@ -80,7 +80,7 @@ func lockFile(ctx context.Context, file fsx.File, try *int) error {
 		if held || err != nil {
 			return err
 		}
-		if err := pause(ctx, *try, filePause); err != nil {
+		if err := backOff(ctx, *try, filePause); err != nil {
 			return errors.Join(errors.New("another process of ours has it"), err)
 		}
 		*try++

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/cadre-dev/cadre/internal/pause"
 )
 
 const (
@@ -38,16 +40,10 @@ func (p *patience) wait(ctx context.Context, by Holder) (again bool, err error) 
 	if p.waited >= limit {
 		return false, nil
 	}
-	pause := min(max(p.waited, time.Millisecond), longestPause)
-	p.waited += pause
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
+	next := min(max(p.waited, time.Millisecond), longestPause)
+	p.waited += next
+	err = pause.For(ctx, next)
+	return err == nil, err
 }
 
 // isDead reports whether it is known that the holder's process is no more. Nothing

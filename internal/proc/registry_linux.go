@@ -25,10 +25,10 @@ func Record(dir string) {
 }
 
 // newRegistry makes a list in the folder dir, named after the base of the marks:
-// what has left a run that is not in the list any more is found by it. It is locked for as long as this
-// process or the watchdog lives, which has it open too. So one that is not
-// locked is of a process whose watchdog did not come to its work. It is nil
-// when it cannot be had.
+// what has left a run that is not in the list any more is found by it. It is
+// locked for as long as this process or the watchdog lives, which has it open too.
+// So one that is not locked is of a process whose watchdog did not come to its
+// work. It is nil when it cannot be had.
 func newRegistry(dir, base string) *list {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return nil
