@@ -17,7 +17,7 @@ func TestRulesCanFail(t *testing.T) {
 		src   string
 		want  string // part of the problem; "" for none
 	}{
-		{"up", checkLayers, "task/a.go", `package task; import "github.com/cadre-dev/cadre/session"`, "task (layer 1) imports session (layer 5)"},
+		{"up", checkLayers, "task/a.go", `package task; import "github.com/cadre-dev/cadre/session"`, "task (layer 1) imports session (layer 4)"},
 		{"sideways", checkLayers, "task/a.go", `package task; import "github.com/cadre-dev/cadre/mailbox"`, "imports mailbox"},
 		{"builtin to session", checkLayers, "tool/builtin/a.go", `package builtin; import "github.com/cadre-dev/cadre/session"`, "imports session"},
 		{"session to builtin", checkLayers, "session/a.go", `package session; import "github.com/cadre-dev/cadre/tool/builtin"`, "imports tool/builtin"},
