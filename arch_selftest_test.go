@@ -1,6 +1,7 @@
 package cadre_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -45,6 +46,18 @@ func TestRulesCanFail(t *testing.T) {
 
 		{"long", checkSize, "x/a.go", long, "801 lines, the limit is 800"},
 		{"long test", checkSize, "x/a_test.go", long, ""},
+
+		{"many methods", checkTypes, "task/a.go", "package task; type t int\n" + methods(46), "task.t has 46 methods, the limit is 45"},
+		{"enough methods", checkTypes, "task/a.go", "package task; type t int\n" + methods(45), ""},
+		{"many fields", checkTypes, "task/a.go", "package task; type t struct {" + names(19) + " int }", "task.t has 19 fields, the limit is 18"},
+		{"enough fields", checkTypes, "task/a.go", "package task; type t struct { int; " + names(17) + " int }", ""},
+		{"large type on the list", checkTypes, "session/a.go", "package session; type Config struct {" + names(19) + " int }; type owner struct{" + names(19) + " int }", ""},
+		{"large type gone", checkTypes, "session/a.go", "package session; type Config struct {" + names(19) + " int }; type owner struct{}", "session.owner is not a large type any more"},
+		{"large package gone", checkPackages, "cmd/cadre/a.go", "package main", "cmd/cadre is not a large package any more"},
+		{"team for a helper", checkTeamUsers, "session/a.go", `package session; import "github.com/cadre-dev/cadre/team"`, "session imports team"},
+		{"team in a command", checkTeamUsers, "cmd/cadre/a.go", `package main; import "github.com/cadre-dev/cadre/team"`, ""},
+		{"team where teams are formed", checkTeamUsers, "a.go", `package cadre; import "github.com/cadre-dev/cadre/team"`, ""},
+		{"team no more", checkTeamUsers, "tool/builtin/a.go", `package builtin`, "tool/builtin does not import team any more"},
 
 		{"go", checkGoroutines, "task/a.go", `package task; func f() { go f() }`, "task starts a goroutine"},
 		{"wait group", checkGoroutines, "task/a.go", `package task; func f(g interface{ Go(func()) }) { g.Go(func() {}) }`, "task starts a goroutine"},
@@ -93,6 +106,47 @@ func TestRulesCanFail(t *testing.T) {
 				t.Errorf("got problems %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// methods declares n methods of a type t.
+func methods(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "func (t) m%d() {}\n", i)
+	}
+	return b.String()
+}
+
+// names lists n names of fields.
+func names(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("f%d", i)
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestLargePackageCanFail: a file more than the limit is a problem, tests aside.
+func TestLargePackageCanFail(t *testing.T) {
+	var files []file
+	add := func(name string) {
+		f, err := parse("task/"+name, "package task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	for i := range maxFiles {
+		add(fmt.Sprintf("f%d.go", i))
+		add(fmt.Sprintf("f%d_test.go", i))
+	}
+	if got := checkPackages(files); len(got) != 0 {
+		t.Errorf("got problems %q of a package at the limit", got)
+	}
+	add("more.go")
+	if got, want := strings.Join(checkPackages(files), "\n"), "task has 31 files, the limit is 30"; got != want {
+		t.Errorf("got problems %q, want %q", got, want)
 	}
 }
 

@@ -73,6 +73,54 @@ var goroutines = map[string]string{
 	"bench/whole":   "the mock model, and the watch over events",
 }
 
+// Sizes beyond which a type or a package is no longer one idea.
+const (
+	maxMethods = 45
+	maxFields  = 18
+	maxFiles   = 30 // of a package, tests aside
+)
+
+// largeTypes are the types that may be larger, and why. A line that is no longer
+// needed is a problem of its own, so the list only gets shorter.
+var largeTypes = map[string]string{
+	"session.owner":     "all state of a session, which its one goroutine may touch without a lock",
+	"session.Config":    "what a session is opened with: set once, read by its owner",
+	"cadre.Config":      "what a program may set about its runtime",
+	"main.options":      "a field for each flag of the command line",
+	"tool.parsedSchema": "a field for each keyword of JSON Schema",
+
+	// To be cut up (issue 10).
+	"cadre.Runtime":    "wiring of a lead and of a teammate in one type",
+	"team.Teams":       "every act of a lead",
+	"team.Seat":        "every act of a member",
+	"team.PanesConfig": "what teammates in panes need from the runtime",
+	"tui.conversation": "input, output and questions of a conversation in one type",
+}
+
+// largePackages are the packages that may have more files, and why.
+var largePackages = map[string]string{
+	"tool/builtin": "a file for each tool",
+	"cmd/cadre":    "a file for each verb",
+
+	// To be cut up (issue 10).
+	"team":      "rosters, messages, panes and acts in one package",
+	"filestore": "seven stores and the file mechanisms they share",
+}
+
+// teamUsers are the rooms below cmd that may import team: they run agents that
+// have a seat there, or are what the model calls. Whoever needs only a name, a record or
+// a description of a message finds it in a lower room.
+var teamUsers = map[string]string{
+	".":            "puts a team together with its stores and sessions",
+	"tool/builtin": "the tools of teams and tasks act for the caller's seat",
+
+	// To be moved to rooms below (issue 10).
+	"filestore":          "the types of rosters and records",
+	"memstore":           "the types of rosters and records",
+	"internal/storetest": "the types of rosters and records",
+	"tui":                "the description of a message",
+}
+
 // forbiddenWords say nothing about what a type is for.
 var forbiddenWords = []string{
 	"Manager", "Service", "Coordinator", "Handler", "Helper", "Util", "Utils", "Base", "Impl", "Broker", "Common",
