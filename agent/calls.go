@@ -89,7 +89,7 @@ func (r *run) groupLen(calls []tool.Call) int {
 }
 
 func (r *run) parallel(call tool.Call) bool {
-	t, ok := r.Tools.Lookup(call.Name)
+	t, ok := r.tools.Lookup(call.Name)
 	return ok && t.Spec().Parallel
 }
 
@@ -146,7 +146,7 @@ func (r *run) lineUp(calls []tool.Call) []*tool.Place {
 	byTool := make(map[string][]*tool.Place)
 	for i, call := range calls {
 		name := call.Name
-		if t, ok := r.Tools.Lookup(name); ok {
+		if t, ok := r.tools.Lookup(name); ok {
 			name = t.Spec().Name
 		}
 		line[i] = tool.NewPlace(byTool[name])
@@ -169,7 +169,7 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 	start := time.Now()
 	res = Result{Call: call}
 	defer func() { res.Took = time.Since(start) }()
-	t, ok := r.Tools.Lookup(call.Name)
+	t, ok := r.tools.Lookup(call.Name)
 	if !ok {
 		res.Result = tool.UseError("No such tool available: " + call.Name)
 		return res
@@ -185,7 +185,7 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 		return res
 	}
 	call.Input = input
-	verdict := r.Permit(ctx, call, t.Access(ctx, call))
+	verdict := r.Permit(ctx, t, call)
 	if !verdict.Allow {
 		res.Denied = true
 		res.Result = tool.Error(verdict.Reason)
@@ -196,7 +196,7 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 		call.Input = verdict.Input
 	}
 	res.Note = verdict.Note
-	emit(Started{call})
+	emit(Started{call, res.Tool})
 	res.Result = runTool(ctx, t, call)
 	return res
 }
@@ -262,12 +262,15 @@ func (f *failures) stuck(results []Result) bool {
 	return f.count >= patience
 }
 
-// ToolsFor describes a set of tools to a model.
-func ToolsFor(set *tool.Set) []provider.Tool {
-	tools := make([]provider.Tool, 0, len(set.All()))
-	for _, t := range set.All() {
+// offer describes the tools of this moment to the model.
+func (r *run) offer() []provider.Tool {
+	r.tools = r.Tools.Tools()
+	tools := make([]provider.Tool, 0, len(r.tools.All()))
+	for _, t := range r.tools.All() {
 		spec := t.Spec()
-		tools = append(tools, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema.JSON()})
+		if r.Offered == nil || r.Offered(spec) {
+			tools = append(tools, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema.JSON()})
+		}
 	}
 	return tools
 }

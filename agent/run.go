@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -34,6 +35,7 @@ func Run(ctx context.Context, t Turn) iter.Seq2[Step, error] {
 // run is the state of one turn.
 type run struct {
 	Turn
+	tools    *tool.Set // those of the last request
 	messages []transcript.Message
 	used     map[string]bool // ids of all calls in messages
 	yield    func(Step) bool
@@ -104,9 +106,7 @@ type answer struct {
 func (r *run) ask(ctx context.Context) (answer, error) {
 	req := r.Request
 	req.Messages = r.messages
-	if r.Offered != nil {
-		req.Tools = r.Offered()
-	}
+	req.Tools = r.offer()
 	start := time.Now()
 	var partial []byte
 	for ev, err := range r.Model.Stream(ctx, req) {

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/tool"
@@ -84,7 +87,7 @@ func echo(parallel bool) fakeTool {
 	}
 }
 
-func allowAll(context.Context, tool.Call, tool.Access) Verdict { return Verdict{Allow: true} }
+func allowAll(context.Context, tool.Tool, tool.Call) Verdict { return Verdict{Allow: true} }
 
 func noInput(context.Context) ([]transcript.Message, error) { return nil, nil }
 
@@ -388,7 +391,7 @@ func TestRefusalsReachTheModelAndMayEndTheTurn(t *testing.T) {
 		return say("ok")
 	}}
 	turn := turnOf(m, echo(false))
-	turn.Permit = func(context.Context, tool.Call, tool.Access) Verdict { return Verdict{Reason: "no", EndTurn: true} }
+	turn.Permit = func(context.Context, tool.Tool, tool.Call) Verdict { return Verdict{Reason: "no", EndTurn: true} }
 	steps, err := collect(t, t.Context(), turn)
 	res := results(steps)
 	if err != nil || len(res) != 1 || !res[0].Denied || res[0].Result.Text != "no" || m.rounds.Load() != 1 {
@@ -404,7 +407,7 @@ func TestAnApprovalMayChangeTheInput(t *testing.T) {
 		return say("ok")
 	}}
 	turn := turnOf(m, echo(false))
-	turn.Permit = func(context.Context, tool.Call, tool.Access) Verdict {
+	turn.Permit = func(context.Context, tool.Tool, tool.Call) Verdict {
 		return Verdict{Allow: true, Input: json.RawMessage(`{"text":"changed"}`)}
 	}
 	steps, _ := collect(t, t.Context(), turn)
@@ -457,5 +460,56 @@ func TestAReplyBrokenByTheInterruptIsNoFault(t *testing.T) {
 		if _, ok := s.(Note); ok {
 			t.Error("the model is told that the connection broke")
 		}
+	}
+}
+
+// source is a [tool.Source] that changes with the rounds.
+type source func() *tool.Set
+
+func (s source) Tools() *tool.Set { return s() }
+
+// Tools come late and go. A request tells of those that are there; a call runs with
+// the tool that its request told of.
+func TestToolsAreThoseOfTheRequest(t *testing.T) {
+	var requests [][]provider.Tool
+	m := &fakeModel{reply: func(round int, req provider.Request) provider.Reply {
+		requests = append(requests, req.Tools)
+		switch round {
+		case 1:
+			return calls(call("a", "Echo", `{"text":"early"}`))
+		case 2:
+			return calls(call("b", "Echo", `{"text":"x"}`), call("c", "Late", `{"text":"late"}`))
+		}
+		return say("ok")
+	}}
+	late := echo(false)
+	late.spec.Name, late.spec.Aliases = "Late", nil
+	early, then := tool.NewSet(echo(false)), tool.NewSet(late)
+	turn := turnOf(m)
+	turn.Tools = source(func() *tool.Set {
+		if m.rounds.Load() == 0 {
+			return early
+		}
+		return then
+	})
+	var judged []string
+	turn.Permit = func(_ context.Context, t tool.Tool, _ tool.Call) Verdict {
+		judged = append(judged, t.Spec().Name)
+		return Verdict{Allow: true}
+	}
+	steps, err := collect(t, t.Context(), turn)
+	var got []string
+	for _, r := range results(steps) {
+		got = append(got, r.Tool+": "+r.Result.Text)
+	}
+	want := []string{"Echo: early", ": <tool_use_error>No such tool available: Echo</tool_use_error>", "Late: late"}
+	if err != nil || !slices.Equal(got, want) || !slices.Equal(judged, []string{"Echo", "Late"}) {
+		t.Errorf("%q, judged %q, err %v", got, judged, err)
+	}
+	offered := func(name string) []provider.Tool {
+		return []provider.Tool{{Name: name, Schema: textSchema.JSON()}}
+	}
+	if diff := cmp.Diff([][]provider.Tool{offered("Echo"), offered("Late"), offered("Late")}, requests); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 }

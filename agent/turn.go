@@ -16,17 +16,19 @@ import (
 // Turn is everything that one run of the loop needs.
 type Turn struct {
 	Model provider.Model
-	// Request is sent each round; Messages is the conversation so far and ends
-	// with the user message that the turn answers.
+	// Request is sent each round, with the tools of that moment; Messages is the
+	// conversation so far and ends with the user message that the turn answers.
 	Request provider.Request
-	Tools   *tool.Set
-	// Offered, when set, gives the tools that the next request tells the model of,
-	// in the place of Request.Tools: what an agent is offered can change in the
-	// middle of a turn.
-	Offered func() []provider.Tool
-	// Permit decides about a call that passed its schema. It blocks while a
+	// Tools is asked before each request. The calls of a reply are looked up among
+	// the tools of the request that it answers, also when they have changed since.
+	Tools tool.Source
+	// Offered, when set, reports whether the next request tells the model of a tool:
+	// what an agent is offered can change in the middle of a turn. A tool that is
+	// not offered is still found when it is called; Permit decides.
+	Offered func(tool.Spec) bool
+	// Permit decides about a call of t that passed its schema. It blocks while a
 	// person is asked, and may be called by several goroutines at once.
-	Permit func(ctx context.Context, call tool.Call, access tool.Access) Verdict
+	Permit func(ctx context.Context, t tool.Tool, call tool.Call) Verdict
 	// Input returns what arrived since the last round, already stored, or
 	// nothing. It is called between rounds and does not wait for input.
 	Input func(ctx context.Context) ([]transcript.Message, error)
@@ -58,7 +60,10 @@ type Reply struct {
 }
 
 // Started tells that a call is permitted and about to run.
-type Started struct{ Call tool.Call }
+type Started struct {
+	Call tool.Call
+	Tool string // the tool's own name
+}
 
 // Result is what a call gave. Each call of a Reply has exactly one.
 type Result struct {

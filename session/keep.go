@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -266,6 +267,6 @@ func (o *owner) storeResult(life context.Context, t *turn, r agent.Result) error
 	if len(text) > shownText {
 		text = text[:shownText]
 	}
-	o.publish(event.ToolEnded{Call: r.Call.ID, Tool: o.toolName(r.Call.Name), IsError: r.Result.IsError, Text: text, Took: r.Took})
+	o.publish(event.ToolEnded{Call: r.Call.ID, Tool: cmp.Or(r.Tool, r.Call.Name), IsError: r.Result.IsError, Text: text, Took: r.Took})
 	return nil
 }

@@ -22,8 +22,8 @@ type permitRequest struct {
 
 // permitFunc is what the loop calls from the goroutine of each call. It gives
 // up with the context, whatever the owner does.
-func (o *owner) permitFunc() func(context.Context, tool.Call, tool.Access) agent.Verdict {
-	s, tools := o.Session, o.cfg.Tools
+func (o *owner) permitFunc() func(context.Context, tool.Tool, tool.Call) agent.Verdict {
+	s := o.Session
 	decide := func(ctx context.Context, req permitRequest) agent.Verdict {
 		req.reply = make(chan agent.Verdict, 1)
 		if err := s.put(ctx, req); err != nil {
@@ -36,9 +36,8 @@ func (o *owner) permitFunc() func(context.Context, tool.Call, tool.Access) agent
 			return agent.Verdict{Reason: interruptedAsk}
 		}
 	}
-	return func(ctx context.Context, call tool.Call, access tool.Access) agent.Verdict {
-		t, _ := tools.Lookup(call.Name)
-		req := permitRequest{call: call, spec: t.Spec(), access: access}
+	return func(ctx context.Context, t tool.Tool, call tool.Call) agent.Verdict {
+		req := permitRequest{call: call, spec: t.Spec(), access: t.Access(ctx, call)}
 		v := decide(ctx, req)
 		if !v.Allow || v.Input == nil || bytes.Equal(v.Input, call.Input) {
 			return v

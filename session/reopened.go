@@ -126,7 +126,7 @@ func waitingCalls(entries []transcript.Entry) (calls map[string]transcript.Block
 // asked is a stored call as it was when it was asked about.
 func (o *owner) asked(use transcript.Block) tool.Call {
 	call := tool.Call{ID: use.ID, Name: use.Name, Input: use.Input}
-	t, ok := o.cfg.Tools.Lookup(use.Name)
+	t, ok := o.cfg.Tools.Tools().Lookup(use.Name)
 	if !ok {
 		return call
 	}
@@ -213,7 +213,7 @@ func (o *owner) answerText(p *pendingAsk) (text string, call tool.Call, allowed 
 	}
 	if answer.UpdatedInput != nil && !p.fixed() {
 		call.Input = answer.UpdatedInput
-		if t, ok := o.cfg.Tools.Lookup(call.Name); ok {
+		if t, ok := o.cfg.Tools.Tools().Lookup(call.Name); ok {
 			input, err := t.Spec().Schema.Normalize(call.Name, call.Input)
 			if err != nil {
 				return text + "yes, but the call did not run. " + changedWrongly + err.Error(), call, false

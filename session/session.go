@@ -37,7 +37,7 @@ type Config struct {
 	Model     provider.Model
 	ModelName string
 	System    []string
-	Tools     *tool.Set
+	Tools     tool.Source
 	MaxTokens int
 	Thinking  int
 	MaxRounds int // per turn; 0: no limit

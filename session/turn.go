@@ -93,10 +93,9 @@ func (o *owner) startTurn(life context.Context) {
 		o.cfg.Begins()
 	}
 	o.publish(event.TurnStarted{Input: titleOf(input)})
-	request := o.request(messages)
 	go t.run(ctx, agent.Turn{
-		Model: o.cfg.Model, Request: request, Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
-		Offered: o.offered(request.Tools), Permit: o.permitFunc(), Input: t.takeInput,
+		Model: o.cfg.Model, Request: o.request(messages), Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
+		Offered: o.offered(), Permit: o.permitFunc(), Input: t.takeInput,
 	})
 }
 
@@ -115,7 +114,7 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 		messages = transcript.Join(messages, m)
 	}
 	return provider.Request{
-		Model: o.cfg.ModelName, System: o.cfg.System, Tools: agent.ToolsFor(o.cfg.Tools), Messages: messages,
+		Model: o.cfg.ModelName, System: o.cfg.System, Messages: messages,
 		MaxTokens: o.cfg.MaxTokens, Thinking: o.cfg.Thinking,
 		Agent: provider.Agent{
 			Name: o.cfg.Caller.AgentName, Team: o.cfg.Caller.Team,
@@ -126,11 +125,11 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 
 // offered leaves out what the mode of the moment takes away. It is called by the
 // turn before each request; whatever changes the mode has published it by then.
-func (o *owner) offered(all []provider.Tool) func() []provider.Tool {
+func (o *owner) offered() func(tool.Spec) bool {
 	s, policy := o.Session, o.cfg.Policy
-	return func() []provider.Tool {
+	return func(spec tool.Spec) bool {
 		policy.Mode = s.state.Load().Mode
-		return slices.DeleteFunc(slices.Clone(all), func(t provider.Tool) bool { return !policy.Offers(t.Name) })
+		return policy.Offers(spec.Name)
 	}
 }
 
@@ -172,7 +171,7 @@ func (o *owner) takeStep(life context.Context, h handed) {
 	case agent.Reply:
 		ack.err = o.storeReply(life, o.turn, step)
 	case agent.Started:
-		o.publish(event.ToolStarted{Call: step.Call.ID, Tool: o.toolName(step.Call.Name), Input: step.Call.Input})
+		o.publish(event.ToolStarted{Call: step.Call.ID, Tool: step.Tool, Input: step.Call.Input})
 	case agent.Result:
 		ack.err = o.storeResult(life, o.turn, step)
 	case agent.Note:
@@ -183,13 +182,6 @@ func (o *owner) takeStep(life context.Context, h handed) {
 		}
 	}
 	h.reply <- ack
-}
-
-func (o *owner) toolName(name string) string {
-	if t, ok := o.cfg.Tools.Lookup(name); ok {
-		return t.Spec().Name
-	}
-	return name
 }
 
 func (o *owner) publishDelta(ev provider.Event) {

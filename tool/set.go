@@ -1,6 +1,17 @@
 package tool
 
-// Set is the tools of one session, found by name or alias. It is immutable.
+// Source gives a session its tools. What they are may change while the session
+// runs: a server that brings tools connects late, or goes away.
+type Source interface {
+	// Tools returns the tools of this moment. A session asks before each request to
+	// its model, so it must not block. While nothing has changed it returns the
+	// same set in the same order: whatever changes there makes the model's cache of
+	// the conversation worthless. It may be called from any goroutine.
+	Tools() *Set
+}
+
+// Set is the tools of one session at one moment, found by name or alias. It is
+// immutable, and the Source of a session whose tools never change.
 type Set struct {
 	tools  []Tool
 	byName map[string]Tool
@@ -25,6 +36,9 @@ func NewSet(tools ...Tool) *Set {
 	}
 	return s
 }
+
+// Tools implements [Source].
+func (s *Set) Tools() *Set { return s }
 
 // Lookup finds a tool by its name or an alias.
 func (s *Set) Lookup(name string) (Tool, bool) {
