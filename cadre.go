@@ -55,7 +55,7 @@ type Config struct {
 	// TeammateMode is where teammates run: auto, in-process, tmux or iterm2. "":
 	// from settings, whose auto is in-process unless a person is in front.
 	TeammateMode string
-	Interactive  bool      // a person is in front
+	Interactive  bool      // a person is in front: questions wait for [session.Session.Attend]
 	Teammate     *Teammate // the main session is a teammate of a team that another process leads
 
 	Continue      bool   // go on with the newest session of Cwd

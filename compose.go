@@ -41,6 +41,9 @@ func (r *Runtime) compose(watch context.Context) {
 	if r.backends != nil {
 		r.watching.Go(func() { r.closePanes(watch) })
 	}
+	if r.cfg.Interactive {
+		r.tree.Expect()
+	}
 	if r.settings.AskDeadline > 0 {
 		// Whoever looks at the desk may answer until then, also where nobody is
 		// in front.

@@ -140,13 +140,14 @@ type leadConfig struct {
 	Command string // of teammates in panes
 	Prompt  string
 	Script  string // of the lead; "": a puppet
+	Asks    bool   // permissions are not skipped
 }
 
 // config is the runtime of a lead.
 func (l leadConfig) config() cadre.Config {
 	variables := map[string]string{"HOME": string(l.Home), "CADRE_HOME": string(l.Home), "CADRE_TEAMMATE_COMMAND": l.Command}
 	cfg := cadre.Config{
-		Root: l.Home, Cwd: l.Dir, Version: "test", Model: "script", SkipPermissions: true, TeammateMode: l.Backend,
+		Root: l.Home, Cwd: l.Dir, Version: "test", Model: "script", SkipPermissions: !l.Asks, TeammateMode: l.Backend,
 		Getenv: func(name string) string { return variables[name] }, Provider: puppet(l.Home),
 	}
 	if l.Script != "" {

@@ -61,6 +61,72 @@ func (w *teamWorld) asking(t *testing.T, change func(*cadre.Config)) {
 	t.Cleanup(w.Session().Attend())
 }
 
+// A question that is open when the lead is killed waits for the person in front of
+// the resumed lead, also when it comes before the front end does.
+func TestAnOpenQuestionWaitsForTheResumedLead(t *testing.T) {
+	overBackends(t, func(t *testing.T, w *teamWorld) {
+		w.settings(t, `{"orphanGraceMs": 300, "askDeadlineMs": 600000}`) // answers may come from outside
+		begin := order{ID: "begin", Calls: forming("ann")}
+		lead := w.leadConfig()
+		lead.Prompt, lead.Asks = begin.text(), true
+		kill := startLead(t, lead)
+		w.idles(t, "ann", 1)
+		w.give(t, "ann", order{Calls: []scripted.Call{running("echo asked > asked.txt")}})
+		eventually(t, "ann asks", func() bool { return len(w.questions(t)) == 1 })
+		if w.apart {
+			eventually(t, "the lead has its question", func() bool { return len(controls[team.PermissionRequest](t, w, team.LeadName)) > 0 })
+		}
+		kill()
+		w.settings(t, `{"orphanGraceMs": 300}`)
+		w.resumeInteractive(t)
+		again := w.question(t, ask.Permission, "ann")
+		t.Cleanup(w.Session().Attend())
+		contains(t, string(again.Input), "asked.txt")
+		if err := w.Session().Answer(t.Context(), again.ID, ask.Answer{Allow: true, By: "person"}); err != nil {
+			t.Fatal(err)
+		}
+		w.isAnswered(t, again.ID)
+	})
+}
+
+// What a teammate asks as soon as it is back waits for the front end too.
+func TestAReturningTeammateWaitsForTheFrontEnd(t *testing.T) {
+	w := newTeamWorld(t, inProcess)
+	w.asking(t, nil)
+	w.idles(t, "ann", 1)
+	w.give(t, "ann", order{On: "You were stopped, and are back.", Calls: []scripted.Call{running("echo back > back.txt")}})
+	w.idles(t, "ann", 2)
+	w.Kill()
+	w.resumeInteractive(t)
+	asked := w.question(t, ask.Permission, "ann")
+	t.Cleanup(w.Session().Attend())
+	if err := w.Session().Answer(t.Context(), asked.ID, ask.Answer{Allow: true, By: "person"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command has run", func() bool { return w.file(t, "back.txt") == "back\n" })
+}
+
+// resumeInteractive opens the killed lead of a team again, for a person whose front
+// end has yet to attend.
+func (w *teamWorld) resumeInteractive(t *testing.T) {
+	t.Helper()
+	config, err := w.state.Rosters().Load(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.open(t, func(c *cadre.Config) {
+		c.Resume, c.Interactive, c.SkipPermissions = config.LeadSessionID, true, false
+	})
+}
+
+// isAnswered waits until a question lies open nowhere.
+func (w *teamWorld) isAnswered(t *testing.T, id string) {
+	t.Helper()
+	eventually(t, "the question is closed", func() bool {
+		return !slices.ContainsFunc(w.questions(t), func(a ask.Ask) bool { return a.ID == id })
+	})
+}
+
 func running(command string) scripted.Call { return scripted.Use("Bash", fields{"command": command}) }
 
 // A person in front of the lead answers for a teammate: yes, yes to something else,

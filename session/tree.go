@@ -15,6 +15,7 @@ type Tree struct {
 
 	mu        sync.Mutex
 	answerers int
+	expected  bool // one of the answerers is a front end that has not come yet
 	relays    []*relay
 	calm      chan struct{}
 	waiting   []*waiting       // pending questions, oldest first
@@ -39,10 +40,24 @@ func (t *Tree) SignalCalm() {
 	}
 }
 
+// Expect says that a front end will attend soon: until the first call of
+// [Tree.Attend], questions wait for it as if it were there. A resumed team may ask
+// before the front end of its lead has begun.
+func (t *Tree) Expect() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.answerers == 0 {
+		t.answerers, t.expected = 1, true
+	}
+}
+
 // Attend says that from now until leave is called somebody can answer
 // questions. Without anybody, what would be asked is denied at once.
 func (t *Tree) Attend() (leave func()) {
 	t.mu.Lock()
+	if t.expected {
+		t.answerers, t.expected = 0, false
+	}
 	t.answerers++
 	t.mu.Unlock()
 	return sync.OnceFunc(func() {
