@@ -33,6 +33,7 @@ var rules = []struct {
 	{"names", checkNames},
 	{"errors", checkErrors},
 	{"docs", checkDocs},
+	{"tool names", checkToolNames},
 }
 
 // file is one parsed Go file.

@@ -94,6 +94,12 @@ func TestRulesCanFail(t *testing.T) {
 		{"comments", checkDocs, "task/a.go", "// Package task.\npackage task\n// F.\nfunc F() {}\n// All.\nconst (\nA = 1\nB = 2\n)\ntype t int\nfunc (t) M() {}\nvar E = 1 // said here", ""},
 		{"well-known method", checkDocs, "task/a.go", "// Package task.\npackage task\n// T.\ntype T struct{}\nfunc (*T) Error() string { return `` }", ""},
 		{"package without a comment", checkDocs, "task/a.go", "package task", "package task has no comment"},
+
+		{"list of tools", checkToolNames, "session/a.go", `package session; var v = []string{"Bash", "Edit", "Write"}`, "a list of 3 tool names"},
+		{"map of tools", checkToolNames, "session/a.go", `package session; var v = map[string]bool{"Bash": true, "Task": true, "WebFetch": true}`, "a list of 3 tool names"},
+		{"cases of tools", checkToolNames, "session/a.go", `package session; func f(s string) { switch s { case "Bash", "Edit", "Write": } }`, "a list of 3 tool names"},
+		{"two tools", checkToolNames, "session/a.go", `package session; var v = []string{"Bash", "Edit", "sed"}`, ""},
+		{"list of tools in a rule", checkToolNames, "permission/a.go", `package permission; var v = []string{"Bash", "Edit", "Write"}`, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

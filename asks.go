@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,15 +34,12 @@ func (r *Runtime) follow(ctx context.Context, events func(yield func(event.Event
 			r.withdraw(ctx, ev.Agent, body.ID)
 			r.clearRelayed(ctx, body.ID)
 		case event.ToolEnded:
-			if slices.Contains(workTools, body.Tool) {
+			if body.Writes {
 				r.progress(ev.Agent)
 			}
 		}
 	}
 }
-
-// workTools are those by whose use an agent gets on with its work.
-var workTools = []string{"Bash", "Edit", "Write", "NotebookEdit"}
 
 // progress notes that a teammate does something beside writing mail.
 func (r *Runtime) progress(agent event.Agent) {
@@ -172,8 +168,7 @@ func (r *Runtime) ruleOn(ctx context.Context, from team.Member, a ask.Ask) permi
 	}
 	call := tool.Call{ID: a.ToolUseID, Name: spec.Name, Input: input}
 	return permission.Decide(r.policyFor(p).With(r.tree.Granted()), permission.Call{
-		Tool: spec.Name, Aliases: spec.Aliases, ReadOnly: spec.ReadOnly, Input: input,
-		Access: t.Access(tool.WithCaller(ctx, caller), call),
+		Spec: spec, Input: input, Access: t.Access(tool.WithCaller(ctx, caller), call),
 	})
 }
 

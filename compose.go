@@ -100,7 +100,7 @@ type part struct {
 	ref       transcript.Ref
 	caller    tool.Caller
 	agent     event.Agent
-	only      []string // names of the tools it may use; nil: all
+	offers    func(tool.Spec) bool // which tools it may use; nil: all
 	maxRounds int
 	mode      permission.Mode // "": the lead's
 	begins    func()
@@ -204,8 +204,8 @@ func (r *Runtime) toolSet(p part) *tool.Set {
 		[]tool.Tool{builtin.WaitTool(r.teams, r.jobs)},
 	)
 	offered := func(t tool.Tool) bool {
-		name := t.Spec().Name
-		return (p.only == nil || slices.Contains(p.only, name)) && (r.cfg.Tools == nil || slices.Contains(r.cfg.Tools, name))
+		spec := t.Spec()
+		return (p.offers == nil || p.offers(spec)) && (r.cfg.Tools == nil || slices.Contains(r.cfg.Tools, spec.Name))
 	}
 	return tool.NewSet(slices.DeleteFunc(tools, func(t tool.Tool) bool { return !offered(t) })...)
 }

@@ -6,12 +6,6 @@ import (
 	"github.com/cadre-dev/cadre/permission"
 )
 
-// delegateTools are the tools of a lead in delegate mode: those that set others to
-// work and look after it.
-var delegateTools = []string{
-	"Agent", "TeamCreate", "TeamDelete", "SendMessage", "TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "AskUserQuestion", "Wait",
-}
-
 const (
 	delegating = "<system-reminder>\nYou are in delegate mode: you have only the tools for agents, teams, tasks and messages. " +
 		"Do not do the work yourself. Break it into tasks, start agents for them, answer what they ask, and judge what they report. " +

@@ -84,8 +84,7 @@ func (r *Runtime) systemPrompt() []string {
 func (r *Runtime) makePolicy() error {
 	p := permission.Policy{
 		Home: r.home(), Folders: []string{resolved(r.cfg.Cwd)},
-		Readable:      []string{resolved(r.root.SideDir(r.cfg.Cwd, r.info.SessionID))},
-		DelegateTools: delegateTools,
+		Readable: []string{resolved(r.root.SideDir(r.cfg.Cwd, r.info.SessionID))},
 	}
 	for _, root := range r.stateRoots() {
 		p.StateRoots = append(p.StateRoots, resolved(root))

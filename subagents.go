@@ -23,9 +23,6 @@ var agentTypes = []builtin.AgentType{
 	{Name: prompt.Explore, Description: "only reads and searches: for questions about the code that need a wide look and whose details you do not need to see"},
 }
 
-// exploreTools are the tools of the Explore type.
-var exploreTools = []string{"Glob", "Grep", "Read"}
-
 // maxDepth is how deep sub-agents may start sub-agents.
 const maxDepth = 3
 
@@ -105,7 +102,7 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 		p.mode = permission.Plan // who plans cannot have others change things
 	}
 	if q.Type == prompt.Explore {
-		p.only = exploreTools
+		p.offers = func(spec tool.Spec) bool { return spec.Reads }
 	}
 	result := builtin.SubAgentResult{AgentID: ref.Agent}
 	sess, err := r.open(ctx, p)

@@ -174,12 +174,12 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 		res.Result = tool.UseError("No such tool available: " + call.Name)
 		return res
 	}
-	res.Tool = t.Spec().Name
+	res.Spec = t.Spec()
 	if ctx.Err() != nil {
 		res.Result = tool.Error(transcript.InterruptedForTool)
 		return res
 	}
-	input, err := t.Spec().Schema.Normalize(res.Tool, call.Input)
+	input, err := res.Spec.Schema.Normalize(res.Spec.Name, call.Input)
 	if err != nil {
 		res.Result = tool.UseError(err.Error())
 		return res
@@ -196,7 +196,7 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 		call.Input = verdict.Input
 	}
 	res.Note = verdict.Note
-	emit(Started{call, res.Tool})
+	emit(Started{call, res.Spec.Name})
 	res.Result = runTool(ctx, t, call)
 	return res
 }

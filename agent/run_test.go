@@ -500,7 +500,7 @@ func TestToolsAreThoseOfTheRequest(t *testing.T) {
 	steps, err := collect(t, t.Context(), turn)
 	var got []string
 	for _, r := range results(steps) {
-		got = append(got, r.Tool+": "+r.Result.Text)
+		got = append(got, r.Spec.Name+": "+r.Result.Text)
 	}
 	want := []string{"Echo: early", ": <tool_use_error>No such tool available: Echo</tool_use_error>", "Late: late"}
 	if err != nil || !slices.Equal(got, want) || !slices.Equal(judged, []string{"Echo", "Late"}) {

@@ -68,7 +68,7 @@ type Started struct {
 // Result is what a call gave. Each call of a Reply has exactly one.
 type Result struct {
 	Call   tool.Call
-	Tool   string // the tool's own name; "" when there is none of that name
+	Spec   tool.Spec // of the tool; the zero Spec when there is none of that name
 	Result tool.Result
 	Denied bool   // the permission decision refused it
 	Note   string // that came with the approval; a [Note] follows for it

@@ -62,6 +62,7 @@ type (
 	ToolEnded struct {
 		Call    string
 		Tool    string
+		Writes  bool // the tool is one that changes files or runs commands
 		IsError bool
 		Text    string // of the result, shortened
 		Took    time.Duration

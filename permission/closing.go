@@ -65,7 +65,7 @@ var contentFields = map[string][]string{
 // contentMatches compares the content of a rule for a tool that has neither
 // paths nor a command. The rule already names the tool.
 func (r *review) contentMatches(rule SourcedRule) verdict {
-	fields, known := contentFields[currentName(r.Tool)]
+	fields, known := contentFields[currentName(r.Spec.Name)]
 	if !known {
 		return mayMatch
 	}

@@ -146,11 +146,11 @@ func (r *review) askCommand() Decision {
 	words, simple := simpleCommand(line)
 	if !simple {
 		return Decision{
-			Behavior: Ask, Remedy: "--allowedTools " + r.Tool,
+			Behavior: Ask, Remedy: "--allowedTools " + r.Spec.Name,
 			Reason: "The command is not one simple command of literal words, so only a person or a rule for every command can allow it.",
 		}
 	}
-	rule := Rule{Tool: r.Tool, Content: line}
+	rule := Rule{Tool: r.Spec.Name, Content: line}
 	return Decision{
 		Behavior:    Ask,
 		Reason:      fmt.Sprintf("No rule allows to run %s here%s.", words[0], r.whyPrefixFailed(words)),

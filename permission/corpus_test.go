@@ -59,7 +59,7 @@ func TestCorpusIsNeverDecidedMorePermissively(t *testing.T) {
 	}
 	allowed := 0
 	for _, l := range lines {
-		got := Decide(l.policy(), Call{Tool: "Bash", Access: tool.Access{Command: l.Cmd}})
+		got := Decide(l.policy(), Call{Spec: tool.Spec{Name: "Bash"}, Access: tool.Access{Command: l.Cmd}})
 		if strictness[got.Behavior] < strictness[l.Want] {
 			t.Errorf("%s %q: %s, want %s (%s)", l.ID, l.Cmd, got.Behavior, l.Want, got.Reason)
 		}

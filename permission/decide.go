@@ -7,7 +7,6 @@ package permission
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/tool"
@@ -15,11 +14,9 @@ import (
 
 // Call is what a decision is about.
 type Call struct {
-	Tool     string // the tool's own name
-	Aliases  []string
-	ReadOnly bool
-	Input    json.RawMessage
-	Access   tool.Access
+	Spec   tool.Spec // of the tool; only its names and what it is count
+	Input  json.RawMessage
+	Access tool.Access
 }
 
 // Behavior is the outcome of a decision, in the words of the wire.
@@ -57,10 +54,11 @@ func Decide(p Policy, c Call) Decision {
 	return d
 }
 
-// judged is the call in the name of the tool by whose rules it is judged.
+// judged is the call in the name of the tool by whose rules it is judged. What
+// that tool is besides is not known here, so nothing is assumed in its favor.
 func (c Call) judged() Call {
 	if c.Access.As != "" {
-		c.Tool, c.Aliases = c.Access.As, nil
+		c.Spec = tool.Spec{Name: c.Access.As}
 	}
 	return c
 }
@@ -93,7 +91,7 @@ func (r *review) byDenyRules() *Decision {
 		if r.closes(rule) == matches {
 			return &Decision{
 				Behavior: Deny, Rule: rule.String(),
-				Reason: fmt.Sprintf("The rule %s denies this call of %s.", rule.from(), r.made.Tool),
+				Reason: fmt.Sprintf("The rule %s denies this call of %s.", rule.from(), r.made.Spec.Name),
 				Remedy: fmt.Sprintf("remove the deny rule %s", rule.from()),
 			}
 		}
@@ -111,7 +109,7 @@ func (r *review) byDenyRules() *Decision {
 func (r *review) unsure(rule SourcedRule) Decision {
 	return Decision{
 		Behavior: Ask, Rule: rule.String(),
-		Reason: fmt.Sprintf("It cannot be told whether the rule %s applies to this call of %s.", rule.from(), r.made.Tool),
+		Reason: fmt.Sprintf("It cannot be told whether the rule %s applies to this call of %s.", rule.from(), r.made.Spec.Name),
 		Remedy: "use a simpler call, in which everything is written out",
 	}
 }
@@ -122,7 +120,7 @@ func (r *review) byAskRules() *Decision {
 		case matches:
 			return &Decision{
 				Behavior: Ask, Rule: rule.String(),
-				Reason: fmt.Sprintf("The rule %s wants a person to approve this call of %s.", rule.from(), r.made.Tool),
+				Reason: fmt.Sprintf("The rule %s wants a person to approve this call of %s.", rule.from(), r.made.Spec.Name),
 				Remedy: fmt.Sprintf("remove the ask rule %s", rule.from()),
 			}
 		case mayMatch:
@@ -145,12 +143,12 @@ func (r *review) byCeiling() *Decision {
 	case r.Mode == Plan && r.Access.Command != "":
 		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
 			Reason: "In plan mode no command runs; read and search with the file tools."}
-	case r.Mode == Plan && r.isOutward() && !r.ReadOnly:
+	case r.Mode == Plan && r.Spec.Outward && !r.Spec.ReadOnly:
 		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
-			Reason: fmt.Sprintf("In plan mode only tools that change nothing run, and %s may change something.", r.Tool)}
-	case !r.Offers(r.Tool) || !r.Offers(r.made.Tool):
+			Reason: fmt.Sprintf("In plan mode only tools that change nothing run, and %s may change something.", r.Spec.Name)}
+	case !r.Offers(r.Spec) || !r.Offers(r.made.Spec):
 		return &Decision{Behavior: Deny, Remedy: "leave delegate mode",
-			Reason: fmt.Sprintf("In delegate mode the lead works through its team, so %s is not available.", r.Tool)}
+			Reason: fmt.Sprintf("In delegate mode the lead works through its team, so %s is not available.", r.Spec.Name)}
 	}
 	return nil
 }
@@ -166,7 +164,7 @@ func (r *review) byQuestion() *Decision {
 	if !r.Access.Ask {
 		return nil
 	}
-	return &Decision{Behavior: Ask, Reason: fmt.Sprintf("%s is a question to the person.", r.Tool)}
+	return &Decision{Behavior: Ask, Reason: fmt.Sprintf("%s is a question to the person.", r.Spec.Name)}
 }
 
 func (r *review) byAllowRules() *Decision {
@@ -185,12 +183,6 @@ func allowedBy(rule SourcedRule) *Decision {
 	return &Decision{Behavior: Allow, Rule: rule.String(), Reason: "The rule " + rule.from() + " allows it."}
 }
 
-// isOutward reports whether the tool reaches beyond this program though its
-// Access names no path and no command.
-func (r *review) isOutward() bool {
-	return strings.HasPrefix(r.Tool, "mcp__") || r.Tool == "WebFetch" || r.Tool == "WebSearch"
-}
-
 // byDefault decides what no rule speaks of.
 func (r *review) byDefault() Decision {
 	switch {
@@ -198,11 +190,11 @@ func (r *review) byDefault() Decision {
 		return r.askCommand()
 	case len(r.Access.Read)+len(r.Access.Write) > 0:
 		return r.byFolders()
-	case r.isOutward():
+	case r.Spec.Outward:
 		return Decision{
-			Behavior: Ask, Reason: fmt.Sprintf("%s reaches outside this program, and no rule allows it.", r.Tool),
-			Remedy: "--allowedTools " + quote(r.Tool), Suggestions: suggestRule("allow", Rule{Tool: r.Tool}, ask.LocalSettings),
+			Behavior: Ask, Reason: fmt.Sprintf("%s reaches outside this program, and no rule allows it.", r.Spec.Name),
+			Remedy: "--allowedTools " + quote(r.Spec.Name), Suggestions: suggestRule("allow", Rule{Tool: r.Spec.Name}, ask.LocalSettings),
 		}
 	}
-	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches neither files nor commands.", r.Tool)}
+	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches neither files nor commands.", r.Spec.Name)}
 }

@@ -26,42 +26,46 @@ func rules(t testing.TB, texts ...string) []SourcedRule {
 }
 
 func read(paths ...string) Call {
-	return Call{Tool: "Read", ReadOnly: true, Access: tool.Access{Read: paths}}
+	return Call{Spec: tool.Spec{Name: "Read", ReadOnly: true}, Access: tool.Access{Read: paths}}
 }
 
 func grep(path string) Call {
-	return Call{Tool: "Grep", ReadOnly: true, Access: tool.Access{Read: []string{path}}}
+	return Call{Spec: tool.Spec{Name: "Grep", ReadOnly: true}, Access: tool.Access{Read: []string{path}}}
 }
 
 func write(path string) Call {
-	return Call{Tool: "Write", Access: tool.Access{Write: []string{path}}}
+	return Call{Spec: tool.Spec{Name: "Write"}, Access: tool.Access{Write: []string{path}}}
 }
 
 func edit(path string) Call {
-	return Call{Tool: "Edit", Access: tool.Access{Read: []string{path}, Write: []string{path}}}
+	return Call{Spec: tool.Spec{Name: "Edit"}, Access: tool.Access{Read: []string{path}, Write: []string{path}}}
 }
 
 func bash(line string) Call {
-	return Call{Tool: "Bash", Access: tool.Access{Command: line}}
+	return Call{Spec: tool.Spec{Name: "Bash"}, Access: tool.Access{Command: line}}
 }
 
 // check is a call of TaskUpdate that runs the check of a task.
 func check(line string) Call {
-	return Call{Tool: "TaskUpdate", Access: tool.Access{Command: line, As: "Bash"}}
+	return Call{Spec: tool.Spec{Name: "TaskUpdate", Delegates: true}, Access: tool.Access{Command: line, As: "Bash"}}
 }
 
-func internal(name string) Call { return Call{Tool: name} }
+// internal is a call of one of the tools for teams and tasks.
+func internal(name string) Call { return Call{Spec: tool.Spec{Name: name, Delegates: true}} }
+
+// outward is a call of a tool that reaches beyond this machine.
+func outward(name string) Call { return Call{Spec: tool.Spec{Name: name, Outward: true}} }
 
 func question() Call {
-	return Call{Tool: "AskUserQuestion", ReadOnly: true, Access: tool.Access{Ask: true}}
+	return Call{Spec: tool.Spec{Name: "AskUserQuestion", ReadOnly: true}, Access: tool.Access{Ask: true}}
 }
 
 func exitPlan() Call {
-	return Call{Tool: "ExitPlanMode", Access: tool.Access{Ask: true, Plan: true}}
+	return Call{Spec: tool.Spec{Name: "ExitPlanMode"}, Access: tool.Access{Ask: true, Plan: true}}
 }
 
 func agent(kind string) Call {
-	return Call{Tool: "Agent", Aliases: []string{"Task"}, Input: json.RawMessage(`{"subagent_type":"` + kind + `"}`)}
+	return Call{Spec: tool.Spec{Name: "Agent", Aliases: []string{"Task"}}, Input: json.RawMessage(`{"subagent_type":"` + kind + `"}`)}
 }
 
 // policyText is a policy in a table: rules as one list each.
@@ -92,7 +96,6 @@ func (pt policyText) policy(t testing.TB) Policy {
 		Mode: mode, Allow: list(pt.allow), Ask: list(pt.ask), Deny: list(pt.deny),
 		Folders: []string{"/srv/repo", "/srv/extra"}, Readable: []string{"/home/u/.cadre/projects/p/s"},
 		StateRoots: []string{"/home/u/.cadre", "/home/u/.claude"}, Home: "/home/u", PlanFile: pt.planFile,
-		DelegateTools: []string{"SendMessage", "TaskCreate", "TaskUpdate"},
 	}
 }
 
@@ -191,7 +194,7 @@ func TestDecide(t *testing.T) {
 		{"plan runs nothing", policyText{mode: Plan, allow: "Bash"}, bash("ls"), Deny},
 		{"plan talks", policyText{mode: Plan}, internal("SendMessage"), Allow},
 		{"plan asks outside", policyText{mode: Plan}, read("/etc/passwd"), Ask},
-		{"plan calls no server that may change things", policyText{mode: Plan, allow: "mcp__db"}, internal("mcp__db__drop"), Deny},
+		{"plan calls no server that may change things", policyText{mode: Plan, allow: "mcp__db"}, outward("mcp__db__drop"), Deny},
 
 		{"plan reads with a search", policyText{mode: Plan}, grep("/srv/repo"), Allow},
 		{"plan keeps tasks", policyText{mode: Plan}, internal("TaskUpdate"), Allow},
@@ -231,13 +234,13 @@ func TestDecide(t *testing.T) {
 		{"question allowed by rule is still asked", policyText{allow: "AskUserQuestion"}, question(), Ask},
 		{"question denied", policyText{deny: "AskUserQuestion"}, question(), Deny},
 		{"question in dontAsk", policyText{mode: DontAsk}, question(), Deny},
-		{"server", policyText{}, internal("mcp__db__query"), Ask},
-		{"server in bypass", policyText{mode: Bypass}, internal("mcp__db__query"), Allow},
-		{"server by its name", policyText{allow: "mcp__db"}, internal("mcp__db__query"), Allow},
-		{"server by a star", policyText{allow: "mcp__db__*"}, internal("mcp__db__query"), Allow},
-		{"server with a longer name", policyText{allow: "mcp__db"}, internal("mcp__dbx__query"), Ask},
-		{"one tool of a server", policyText{allow: "mcp__db__query"}, internal("mcp__db__drop"), Ask},
-		{"the web", policyText{}, internal("WebFetch"), Ask},
+		{"server", policyText{}, outward("mcp__db__query"), Ask},
+		{"server in bypass", policyText{mode: Bypass}, outward("mcp__db__query"), Allow},
+		{"server by its name", policyText{allow: "mcp__db"}, outward("mcp__db__query"), Allow},
+		{"server by a star", policyText{allow: "mcp__db__*"}, outward("mcp__db__query"), Allow},
+		{"server with a longer name", policyText{allow: "mcp__db"}, outward("mcp__dbx__query"), Ask},
+		{"one tool of a server", policyText{allow: "mcp__db__query"}, outward("mcp__db__drop"), Ask},
+		{"the web", policyText{}, outward("WebFetch"), Ask},
 		{"agent", policyText{}, agent("Explore"), Allow},
 		{"agent type denied", policyText{deny: "Agent(Explore)"}, agent("Explore"), Deny},
 		{"agent denied by its old name", policyText{deny: "Task(Explore)"}, agent("Explore"), Deny},
@@ -300,7 +303,7 @@ func TestRemediesAndSuggestions(t *testing.T) {
 			[]ask.Suggestion{{Type: "addRules", Behavior: "allow", Destination: "localSettings",
 				Rules: []ask.Rule{{ToolName: "Bash", RuleContent: "go test ./..."}}}}},
 		{"compound command", bash("cd x && make"), "--allowedTools Bash", nil},
-		{"server", internal("mcp__db__query"), "--allowedTools mcp__db__query",
+		{"server", outward("mcp__db__query"), "--allowedTools mcp__db__query",
 			[]ask.Suggestion{{Type: "addRules", Behavior: "allow", Destination: "localSettings",
 				Rules: []ask.Rule{{ToolName: "mcp__db__query"}}}}},
 	}

@@ -67,7 +67,7 @@ func (r *review) byFolders() Decision {
 			return r.askOutside(path, "write")
 		}
 		return Decision{
-			Behavior: Ask, Reason: fmt.Sprintf("%s wants to change %s, and changes of files are asked first.", r.Tool, path),
+			Behavior: Ask, Reason: fmt.Sprintf("%s wants to change %s, and changes of files are asked first.", r.Spec.Name, path),
 			Remedy: "--permission-mode acceptEdits", Suggestions: suggestMode(AcceptEdits),
 		}
 	}
@@ -82,7 +82,7 @@ func (r *review) byFolders() Decision {
 func (r *review) askOutside(path, verb string) Decision {
 	dir := filepath.Dir(path)
 	d := Decision{
-		Behavior: Ask, Reason: fmt.Sprintf("%s wants to %s %s, which is outside the working folders.", r.Tool, verb, path),
+		Behavior: Ask, Reason: fmt.Sprintf("%s wants to %s %s, which is outside the working folders.", r.Spec.Name, verb, path),
 		Remedy: "--add-dir " + quote(dir),
 	}
 	if verb == "read" {

@@ -56,7 +56,7 @@ func FuzzDecideCommand(f *testing.F) {
 		if allow == "" || deny == "" { // rules for every command, which are another thing
 			return
 		}
-		d := Decide(p, Call{Tool: "Bash", Access: tool.Access{Command: line}})
+		d := Decide(p, Call{Spec: tool.Spec{Name: "Bash"}, Access: tool.Access{Command: line}})
 		if d.Behavior != Allow || p.Mode == Bypass {
 			return
 		}
@@ -92,7 +92,7 @@ func FuzzPathRules(f *testing.F) {
 		base := Policy{Mode: Default, Folders: []string{"/srv/repo"}, Home: "/home/u"}
 		opens, closes := base, base
 		opens.Allow, closes.Deny = rule, rule
-		call := Call{Tool: "Read", ReadOnly: true, Access: tool.Access{Read: []string{file}}}
+		call := Call{Spec: tool.Spec{Name: "Read", ReadOnly: true}, Access: tool.Access{Read: []string{file}}}
 		opened := Decide(opens, call)
 		if opened.Behavior == Allow && opened.Rule != "" && Decide(closes, call).Behavior != Deny {
 			t.Errorf("%q opens %q as an allow rule but does not close it as a deny rule", pattern, file)

@@ -2,7 +2,8 @@ package permission
 
 import (
 	"fmt"
-	"slices"
+
+	"github.com/cadre-dev/cadre/tool"
 )
 
 // Mode is how a session treats calls that no rule speaks of. The names are
@@ -21,16 +22,14 @@ const (
 	Bypass Mode = "bypassPermissions"
 	// DontAsk denies whatever would be asked.
 	DontAsk Mode = "dontAsk"
-	// Delegate leaves only the team and task tools.
+	// Delegate leaves only the tools that set others to work.
 	Delegate Mode = "delegate"
 )
 
 // Offers reports whether an agent has this tool at all in the policy's mode. A
 // call of one that it does not have is denied ([Decide]); a model need not even be
 // told of it.
-func (p Policy) Offers(tool string) bool {
-	return p.Mode != Delegate || slices.Contains(p.DelegateTools, tool)
-}
+func (p Policy) Offers(spec tool.Spec) bool { return p.Mode != Delegate || spec.Delegates }
 
 // ParseMode reads a mode. "" and "manual" mean [Default].
 func ParseMode(name string) (Mode, error) {

@@ -22,8 +22,6 @@ type Policy struct {
 	Home       string // what "~/" stands for; "" when it is unknown
 	// PlanFile may be read and written in every mode, unless a rule says no.
 	PlanFile string
-	// DelegateTools are the names of the tools that stay in [Delegate].
-	DelegateTools []string
 }
 
 // start is the folder that relative patterns and words count from.

@@ -53,7 +53,7 @@ func (r *review) byProtectedPath() *Decision {
 		if what := r.protected(file); what != "" {
 			return &Decision{
 				Behavior: Ask,
-				Reason:   fmt.Sprintf("%s is protected (%s), so a person has to approve this call of %s.", file, what, r.made.Tool),
+				Reason:   fmt.Sprintf("%s is protected (%s), so a person has to approve this call of %s.", file, what, r.made.Spec.Name),
 				Remedy:   "approve it in an interactive session, or --dangerously-skip-permissions",
 			}
 		}

@@ -120,6 +120,18 @@ var renamed = map[string]string{
 	"BashOutputTool":  "TaskOutput",
 }
 
+// foreign are the tools that rules name for other programs and that this one has
+// not (facts: sdk-contract §2.4).
+var foreign = []string{"NotebookEdit", "Skill", "TodoWrite", "WebFetch", "WebSearch"}
+
+// IsForeign reports whether rules know a tool by this name though no tool of this
+// program need have it: a name of older versions, a tool of other programs, or a
+// tool that a server brings.
+func IsForeign(name string) bool {
+	_, old := renamed[name]
+	return old || slices.Contains(foreign, name) || strings.HasPrefix(name, "mcp__")
+}
+
 func currentName(tool string) string {
 	if name, ok := renamed[tool]; ok {
 		return name
@@ -130,7 +142,7 @@ func currentName(tool string) string {
 // names reports whether the rule is for this tool, by its name, an alias, or a
 // name of older versions. "mcp__server" names all tools of that server.
 func (r Rule) names(c Call) bool {
-	return r.namesOne(c.Tool) || slices.ContainsFunc(c.Aliases, r.namesOne)
+	return r.namesOne(c.Spec.Name) || slices.ContainsFunc(c.Spec.Aliases, r.namesOne)
 }
 
 func (r Rule) namesOne(tool string) bool {

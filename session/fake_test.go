@@ -200,13 +200,14 @@ func use(name, input string) transcript.Block {
 
 // funcTool is a tool made of a function.
 type funcTool struct {
-	name   string
-	access tool.Access
-	run    func(ctx context.Context, c tool.Call) tool.Result
+	name      string
+	access    tool.Access
+	run       func(ctx context.Context, c tool.Call) tool.Result
+	delegates bool
 }
 
 func (t funcTool) Spec() tool.Spec {
-	return tool.Spec{Name: t.name, Schema: tool.NewSchema(`{"type":"object"}`), Parallel: true}
+	return tool.Spec{Name: t.name, Schema: tool.NewSchema(`{"type":"object"}`), Parallel: true, Delegates: t.delegates}
 }
 func (t funcTool) Access(context.Context, tool.Call) tool.Access        { return t.access }
 func (t funcTool) Run(ctx context.Context, c tool.Call) (r tool.Result) { return t.run(ctx, c) }

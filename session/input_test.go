@@ -60,9 +60,10 @@ func callEachRound(names ...string) scriptModel {
 	}
 }
 
-// stop is a tool that lets the test do something in the middle of a turn.
+// stop is a tool that lets the test do something in the middle of a turn, also in
+// delegate mode.
 func stop(do func()) funcTool {
-	return funcTool{name: "Stop", run: func(context.Context, tool.Call) tool.Result { do(); return tool.Text("stopped") }}
+	return funcTool{name: "Stop", delegates: true, run: func(context.Context, tool.Call) tool.Result { do(); return tool.Text("stopped") }}
 }
 
 func TestInputTakenInBetweenRoundsBringsItsMode(t *testing.T) {
@@ -82,7 +83,7 @@ func TestLeavingDelegateModeGivesAllToolsBackInTheMiddleOfATurn(t *testing.T) {
 	var s *Session
 	pause := stop(func() { _ = s.SetMode(t.Context(), permission.Bypass) })
 	delegate := func(c *Config) {
-		c.Policy = permission.Policy{Mode: permission.Delegate, DelegateTools: []string{"Stop"}}
+		c.Policy = permission.Policy{Mode: permission.Delegate}
 	}
 	s = open(t, &memLog{}, callEachRound("Write", "Stop", "Write"), delegate, write, pause)
 	_ = s.Prompt(t.Context(), "go")
@@ -195,7 +196,7 @@ func TestTheToolsOfARequestAreThoseOfTheMode(t *testing.T) {
 	modes := []permission.Mode{permission.Default, permission.Delegate, permission.Delegate}
 	change := stop(func() { _ = s.SetMode(t.Context(), modes[len(requests)-1]) })
 	s = open(t, &memLog{}, model, func(c *Config) {
-		c.Policy = permission.Policy{Mode: permission.Delegate, DelegateTools: []string{"Stop"}}
+		c.Policy = permission.Policy{Mode: permission.Delegate}
 		c.ModeNote = func(was, now permission.Mode) string { return string(was) + " to " + string(now) }
 	}, change, asking(nil))
 	_ = s.Prompt(t.Context(), "go")

@@ -261,12 +261,15 @@ func (o *owner) storeResult(life context.Context, t *turn, r agent.Result) error
 		return fmt.Errorf("keep the result of %s: %w", r.Call.Name, err)
 	}
 	if r.Denied {
-		t.outcome.Denied = append(t.outcome.Denied, event.Denied{Tool: r.Tool, Call: r.Call.ID, Input: r.Call.Input})
+		t.outcome.Denied = append(t.outcome.Denied, event.Denied{Tool: r.Spec.Name, Call: r.Call.ID, Input: r.Call.Input})
 	}
 	text := e.Message.Content[0].ResultText()
 	if len(text) > shownText {
 		text = text[:shownText]
 	}
-	o.publish(event.ToolEnded{Call: r.Call.ID, Tool: cmp.Or(r.Tool, r.Call.Name), IsError: r.Result.IsError, Text: text, Took: r.Took})
+	o.publish(event.ToolEnded{
+		Call: r.Call.ID, Tool: cmp.Or(r.Spec.Name, r.Call.Name), Writes: r.Spec.Writes,
+		IsError: r.Result.IsError, Text: text, Took: r.Took,
+	})
 	return nil
 }

@@ -65,10 +65,7 @@ func permitChanged(ctx context.Context, t tool.Tool, req permitRequest, v agent.
 
 // permit decides a call, or asks a person.
 func (o *owner) permit(life context.Context, req permitRequest) {
-	d := permission.Decide(o.cfg.Policy.With(o.tree.Granted()), permission.Call{
-		Tool: req.spec.Name, Aliases: req.spec.Aliases, ReadOnly: req.spec.ReadOnly && req.access.As == "",
-		Input: req.call.Input, Access: req.access,
-	})
+	d := permission.Decide(o.cfg.Policy.With(o.tree.Granted()), permission.Call{Spec: req.spec, Input: req.call.Input, Access: req.access})
 	switch {
 	case d.Behavior == permission.Deny:
 		o.deny(req, d, d.Reason)

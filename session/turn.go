@@ -129,7 +129,7 @@ func (o *owner) offered() func(tool.Spec) bool {
 	s, policy := o.Session, o.cfg.Policy
 	return func(spec tool.Spec) bool {
 		policy.Mode = s.state.Load().Mode
-		return policy.Offers(spec.Name)
+		return policy.Offers(spec)
 	}
 }
 

@@ -23,14 +23,29 @@ type Tool interface {
 	Run(ctx context.Context, call Call) Result
 }
 
-// Spec describes a tool. It is the same value for every session.
+// Spec describes a tool. It is the same value for every session. What a tool is
+// stands here and nowhere else: who offers tools, permits calls or watches them
+// decides by these traits, never by names.
 type Spec struct {
 	Name        string
 	Aliases     []string // other names a model may use for it
 	Description string   // for the model
 	Schema      *Schema
-	ReadOnly    bool // changes nothing, neither files nor tasks nor mail
-	Parallel    bool // may run beside other Parallel calls of the same reply
+
+	Parallel bool // may run beside other Parallel calls of the same reply
+	ReadOnly bool // changes nothing, neither files nor tasks nor mail
+	// Reads: shows what stands in files and the like. An agent that only explores
+	// has these tools and no others.
+	Reads bool
+	// Writes: changes files or runs commands. An agent that uses it gets on with
+	// its work, and does not just talk.
+	Writes bool
+	// Outward: reaches beyond this machine, or into another program, in a way that
+	// [Access] does not show.
+	Outward bool
+	// Delegates: sets others to work, or serves to look after their work. A lead
+	// that only delegates has these tools and no others.
+	Delegates bool
 }
 
 // Call is one call of a tool.

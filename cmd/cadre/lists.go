@@ -5,20 +5,14 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/tool/builtin"
 )
 
 // listFlags take a list that may also be written as several arguments:
 // --allowedTools "Bash(git *)" Read (facts: sdk-contract §1).
 var listFlags = []string{
 	"--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools",
-}
-
-// toolNames are the tools that a rule without parentheses is known by when it
-// follows a list: any other word may be the prompt (facts: claude-code §1).
-var toolNames = []string{
-	"Agent", "AskUserQuestion", "Bash", "Edit", "Glob", "Grep", "NotebookEdit", "Read", "SendMessage", "Skill",
-	"Task", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoWrite",
-	"WebFetch", "WebSearch", "Write",
 }
 
 // spreadLists joins the further arguments of a list to its value, so that each
@@ -45,7 +39,8 @@ func spreadLists(args []string) []string {
 	return out
 }
 
-// isRule reports whether an argument can only be a permission rule.
+// isRule reports whether an argument can only be a permission rule: one that names
+// a tool. Any other word may be the prompt (facts: claude-code §1).
 func isRule(arg string) bool {
 	name, content, found := strings.Cut(arg, "(")
 	if found && !strings.HasSuffix(content, ")") {
@@ -54,5 +49,10 @@ func isRule(arg string) bool {
 	if _, err := permission.ParseRule(arg); err != nil {
 		return false
 	}
-	return slices.Contains(toolNames, name) || strings.HasPrefix(name, "mcp__")
+	return isTool(name) || permission.IsForeign(name)
+}
+
+// isTool reports whether a tool of this program has the name.
+func isTool(name string) bool {
+	return slices.ContainsFunc(builtin.Specs(), func(s tool.Spec) bool { return s.Name == name || slices.Contains(s.Aliases, name) })
 }

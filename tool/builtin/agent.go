@@ -108,7 +108,8 @@ const agentSchema = `{"type":"object","properties":{` +
 	`},"required":["description","prompt","subagent_type"],"additionalProperties":false}`
 
 var agentSpec = tool.Spec{
-	Name: "Agent", Aliases: []string{"Task"}, Schema: tool.NewSchema(agentSchema), Parallel: true,
+	Name: "Agent", Aliases: []string{"Task"}, Schema: tool.NewSchema(agentSchema),
+	Parallel: true, Delegates: true,
 }
 
 func (t agentTool) Spec() tool.Spec { return t.spec }

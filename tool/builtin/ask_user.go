@@ -41,7 +41,8 @@ const askUserSchema = `{"type":"object","properties":{` +
 	`},"required":["questions"],"additionalProperties":false}`
 
 var askUserSpec = tool.Spec{
-	Name: "AskUserQuestion", Description: askUserDescription, Schema: tool.NewSchema(askUserSchema), ReadOnly: true,
+	Name: "AskUserQuestion", Description: askUserDescription, Schema: tool.NewSchema(askUserSchema),
+	ReadOnly: true, Delegates: true,
 }
 
 func (askUser) Spec() tool.Spec { return askUserSpec }

@@ -50,7 +50,7 @@ const bashSchema = `{"type":"object","properties":{` +
 	`"dangerouslyDisableSandbox":{"type":"boolean","description":"Has no effect: there is no sandbox here"}` +
 	`},"required":["command"],"additionalProperties":false}`
 
-var bashSpec = tool.Spec{Name: "Bash", Description: bashDescription, Schema: tool.NewSchema(bashSchema)}
+var bashSpec = tool.Spec{Name: "Bash", Description: bashDescription, Schema: tool.NewSchema(bashSchema), Writes: true}
 
 func (bash) Spec() tool.Spec { return bashSpec }
 

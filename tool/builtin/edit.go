@@ -29,7 +29,7 @@ const editSchema = `{"type":"object","properties":{` +
 	`"replace_all":{"default":false,"type":"boolean","description":"Replace every place where old_string stands, not just one"}` +
 	`},"required":["file_path","old_string","new_string"],"additionalProperties":false}`
 
-var editSpec = tool.Spec{Name: "Edit", Description: editDescription, Schema: tool.NewSchema(editSchema)}
+var editSpec = tool.Spec{Name: "Edit", Description: editDescription, Schema: tool.NewSchema(editSchema), Writes: true}
 
 func (edit) Spec() tool.Spec { return editSpec }
 

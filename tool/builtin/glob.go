@@ -33,7 +33,8 @@ const globSchema = `{"type":"object","properties":{` +
 	`},"required":["pattern"],"additionalProperties":false}`
 
 var globSpec = tool.Spec{
-	Name: "Glob", Description: globDescription, Schema: tool.NewSchema(globSchema), ReadOnly: true, Parallel: true,
+	Name: "Glob", Description: globDescription, Schema: tool.NewSchema(globSchema),
+	Parallel: true, ReadOnly: true, Reads: true,
 }
 
 func (glob) Spec() tool.Spec { return globSpec }

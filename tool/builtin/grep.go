@@ -45,7 +45,8 @@ const grepSchema = `{"type":"object","properties":{` +
 	`},"required":["pattern"],"additionalProperties":false}`
 
 var grepSpec = tool.Spec{
-	Name: "Grep", Description: grepDescription, Schema: tool.NewSchema(grepSchema), ReadOnly: true, Parallel: true,
+	Name: "Grep", Description: grepDescription, Schema: tool.NewSchema(grepSchema),
+	Parallel: true, ReadOnly: true, Reads: true,
 }
 
 func (grep) Spec() tool.Spec { return grepSpec }

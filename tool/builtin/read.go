@@ -35,7 +35,8 @@ const readSchema = `{"type":"object","properties":{` +
 	`},"required":["file_path"],"additionalProperties":false}`
 
 var readSpec = tool.Spec{
-	Name: "Read", Description: readDescription, Schema: tool.NewSchema(readSchema), ReadOnly: true, Parallel: true,
+	Name: "Read", Description: readDescription, Schema: tool.NewSchema(readSchema),
+	Parallel: true, ReadOnly: true, Reads: true,
 }
 
 func (read) Spec() tool.Spec { return readSpec }

@@ -41,6 +41,7 @@ const sendMessageSchema = `{"type":"object","properties":{` +
 
 var sendMessageSpec = tool.Spec{
 	Name: "SendMessage", Description: sendMessageDescription, Schema: tool.NewSchema(sendMessageSchema),
+	Delegates: true,
 }
 
 func (sendMessage) Spec() tool.Spec { return sendMessageSpec }

@@ -33,6 +33,7 @@ const taskCreateSchema = `{"type":"object","properties":{` +
 
 var taskCreateSpec = tool.Spec{
 	Name: "TaskCreate", Description: taskCreateDescription, Schema: tool.NewSchema(taskCreateSchema),
+	Delegates: true,
 }
 
 func (taskCreate) Spec() tool.Spec { return taskCreateSpec }

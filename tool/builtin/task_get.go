@@ -24,7 +24,8 @@ const taskGetSchema = `{"type":"object","properties":{` +
 	`},"required":["taskId"],"additionalProperties":false}`
 
 var taskGetSpec = tool.Spec{
-	Name: "TaskGet", Description: taskGetDescription, Schema: tool.NewSchema(taskGetSchema), ReadOnly: true, Parallel: true,
+	Name: "TaskGet", Description: taskGetDescription, Schema: tool.NewSchema(taskGetSchema),
+	Parallel: true, ReadOnly: true, Delegates: true,
 }
 
 func (taskGet) Spec() tool.Spec { return taskGetSpec }

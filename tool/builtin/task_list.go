@@ -27,7 +27,8 @@ To take a task: choose one that is pending, has no owner and is blocked by nothi
 const taskListSchema = `{"type":"object","properties":{},"additionalProperties":false}`
 
 var taskListSpec = tool.Spec{
-	Name: "TaskList", Description: taskListDescription, Schema: tool.NewSchema(taskListSchema), ReadOnly: true, Parallel: true,
+	Name: "TaskList", Description: taskListDescription, Schema: tool.NewSchema(taskListSchema),
+	Parallel: true, ReadOnly: true, Delegates: true,
 }
 
 func (taskList) Spec() tool.Spec { return taskListSpec }

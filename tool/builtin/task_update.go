@@ -46,6 +46,7 @@ const taskUpdateSchema = `{"type":"object","properties":{` +
 
 var taskUpdateSpec = tool.Spec{
 	Name: "TaskUpdate", Description: taskUpdateDescription, Schema: tool.NewSchema(taskUpdateSchema),
+	Delegates: true,
 }
 
 // nextTask is what a teammate is told when it has completed a task.

@@ -32,6 +32,7 @@ const teamCreateSchema = `{"type":"object","properties":{` +
 
 var teamCreateSpec = tool.Spec{
 	Name: "TeamCreate", Description: teamCreateDescription, Schema: tool.NewSchema(teamCreateSchema),
+	Delegates: true,
 }
 
 func (teamCreate) Spec() tool.Spec { return teamCreateSpec }

@@ -21,6 +21,7 @@ const teamDeleteSchema = `{"type":"object","properties":{},"additionalProperties
 
 var teamDeleteSpec = tool.Spec{
 	Name: "TeamDelete", Description: teamDeleteDescription, Schema: tool.NewSchema(teamDeleteSchema),
+	Delegates: true,
 }
 
 func (teamDelete) Spec() tool.Spec { return teamDeleteSpec }

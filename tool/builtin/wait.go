@@ -51,7 +51,8 @@ const waitSchema = `{"type":"object","properties":{` +
 	`},"additionalProperties":false}`
 
 var waitSpec = tool.Spec{
-	Name: "Wait", Description: waitDescription, Schema: tool.NewSchema(waitSchema), ReadOnly: true, Parallel: true,
+	Name: "Wait", Description: waitDescription, Schema: tool.NewSchema(waitSchema),
+	Parallel: true, ReadOnly: true, Delegates: true,
 }
 
 func (wait) Spec() tool.Spec { return waitSpec }

@@ -22,7 +22,7 @@ const writeSchema = `{"type":"object","properties":{` +
 	`"content":{"type":"string","description":"Everything that is to be in the file"}` +
 	`},"required":["file_path","content"],"additionalProperties":false}`
 
-var writeSpec = tool.Spec{Name: "Write", Description: writeDescription, Schema: tool.NewSchema(writeSchema)}
+var writeSpec = tool.Spec{Name: "Write", Description: writeDescription, Schema: tool.NewSchema(writeSchema), Writes: true}
 
 func (write) Spec() tool.Spec { return writeSpec }
 
