@@ -30,7 +30,9 @@ func (o Options) Keep(ctx context.Context, scope Scope, edits ...Edit) (file str
 	if err := fsx.MkdirAll(fsx.OS, o.Root.OwnDir(), layout.DirMode); err != nil {
 		return "", err
 	}
-	lock, err := dirlock.Acquire(ctx, fsx.OS, filepath.Join(o.Root.OwnDir(), "settings"))
+	settings := filepath.Join(o.Root.OwnDir(), "settings")
+	below, file := o.Root.LockQueue(settings)
+	lock, err := dirlock.Acquire(ctx, fsx.OS, settings, dirlock.Queue{Below: below, File: file})
 	if err != nil {
 		return "", err
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 )
@@ -39,40 +38,40 @@ func newEpoch() string { return fmt.Sprintf("\n=%016x\n", rand.Uint64()) }
 // changeMark is a place in a list's change log. The zero mark is that of a list
 // without one.
 type changeMark struct {
+	list  fsx.Key // of the file that the list is locked by: another one is another list's
 	file  fsx.Key
 	at    int64
 	epoch string
 }
 
-// isEnd reports whether nothing stands behind the mark in this version of the log.
-func (m changeMark) isEnd(log fsx.Key) bool { return m.file == log && m.at == log.Size() }
-
 // precedes reports whether what stands between the marks was added after m.
 func (m changeMark) precedes(later changeMark) bool {
-	return m.file.SameFile(later.file) && m.epoch == later.epoch && m.at < later.at
+	return m.list == later.list && m.file.SameFile(later.file) && m.epoch == later.epoch && m.at < later.at
 }
 
-func changeLog(folder string) string {
-	return filepath.Join(folder, dirlock.SideFolder, "changes")
+func (ts *tasks) changeLog(folder string) string {
+	_, queue := ts.root.LockQueue(filepath.Join(folder, lockTarget))
+	return filepath.Join(filepath.Dir(queue), "changes")
 }
 
 // changesSince returns the ids that were written down after mark, and the mark
 // behind them. known is false when they do not tell everything.
 func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now changeMark, known bool, err error) {
-	path := changeLog(folder)
-	key, err := fsx.KeyAt(ts.fsys, path)
-	if err != nil || mark.isEnd(key) {
+	list, atEnd, err := ts.nothingSince(folder, mark)
+	if err != nil || atEnd {
 		return nil, mark, err == nil, err
 	}
-	f, err := ts.fsys.OpenFile(path, os.O_RDONLY, 0)
+	f, err := ts.fsys.OpenFile(ts.changeLog(folder), os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, changeMark{}, false, nil
+		return nil, changeMark{list: list}, false, nil
 	}
 	if err != nil {
 		return nil, mark, false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if now, err = logEnd(f); err != nil || !mark.precedes(now) {
+	now, err = logEnd(f)
+	now.list = list
+	if err != nil || !mark.precedes(now) {
 		return nil, now, false, err
 	}
 	text, err := readText(f, mark.at, now.at-mark.at)
@@ -91,6 +90,17 @@ func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now
 	return ids, now, true, nil
 }
 
+// nothingSince reports whether the mark is still the end of the list's log. list is
+// the version of the file that the list is locked by.
+func (ts *tasks) nothingSince(folder string, mark changeMark) (list fsx.Key, atEnd bool, err error) {
+	list, err = fsx.KeyAt(ts.fsys, filepath.Join(folder, lockTarget))
+	if err != nil {
+		return list, false, err
+	}
+	log, err := fsx.KeyAt(ts.fsys, ts.changeLog(folder))
+	return list, err == nil && mark.list == list && mark.file == log && mark.at == log.Size(), err
+}
+
 // logEnd is the mark behind all that an open log holds.
 func logEnd(log fsx.File) (changeMark, error) {
 	info, err := log.Stat()
@@ -99,7 +109,7 @@ func logEnd(log fsx.File) (changeMark, error) {
 	}
 	epoch, err := readText(log, 0, int64(epochLen))
 	key := fsx.KeyOf(info)
-	return changeMark{key, key.Size(), epoch}, err
+	return changeMark{file: key, at: key.Size(), epoch: epoch}, err
 }
 
 // readText reads up to size bytes.
@@ -115,12 +125,12 @@ func readText(f fsx.File, at, size int64) (string, error) {
 // writeDown tells the others which tasks were changed; it returns the mark
 // behind that. The list's lock is held.
 func (ts *tasks) writeDown(folder string, mark changeMark, ids []string) (changeMark, error) {
-	path := changeLog(folder)
+	path := ts.changeLog(folder)
 	if mark.at > maxChangeLog {
 		epoch := newEpoch()
 		info, err := fsx.WriteAtomic(ts.fsys, path, []byte(epoch), fsx.WriteOptions{Mode: layout.FileMode})
 		key := fsx.KeyOf(info)
-		return changeMark{key, key.Size(), epoch}, err
+		return changeMark{mark.list, key, key.Size(), epoch}, err
 	}
 	f, err := ts.openChangeLog(path)
 	if err != nil {

@@ -266,7 +266,7 @@ func dump(t *testing.T, root layout.Root) map[string]string {
 		}
 		name := d.Name()
 		switch {
-		case d.IsDir() && (name == ".cadre-locks" || strings.HasPrefix(name, ".gone-")):
+		case d.IsDir() && (name == "locks" || strings.HasPrefix(name, ".gone-")):
 			return filepath.SkipDir
 		case d.IsDir() && strings.HasSuffix(name, ".lock"):
 			t.Errorf("lock left behind: %s", path)

@@ -111,7 +111,7 @@ func TestOthersAreNotOverlooked(t *testing.T) {
 func TestChangeLog(t *testing.T) {
 	root, plain := quiet(t)
 	check(t, makeTasks(t.Context(), plain))
-	log := filepath.Join(root.TaskList("t"), ".cadre-locks", "changes")
+	log := filepath.Join(root.OwnDir(), "locks", "tasks", "t", "changes")
 	spoil := map[string]func(){
 		"as it is": func() {},
 		"missing":  func() { check(t, os.Remove(log)) },

@@ -17,10 +17,10 @@ import (
 // of a team or list.
 const gonePrefix = ".gone-"
 
-// removeFolder deletes a folder under the lock of a file in it. It disappears
-// at once; what a kill leaves behind is swept by the next removal. A missing
-// folder is no error.
-func (s *Store) removeFolder(ctx context.Context, folder, lockTarget string) error {
+// removeFolder deletes a folder under the lock of a file in it, and then, under the
+// same lock, does what else belongs to that. The folder disappears at once; what a
+// kill leaves behind is swept by the next removal. A missing folder is no error.
+func (s *Store) removeFolder(ctx context.Context, folder, lockTarget string, also func() error) error {
 	parent := filepath.Dir(folder)
 	info, err := s.fsys.Lstat(folder)
 	switch {
@@ -36,7 +36,10 @@ func (s *Store) removeFolder(ctx context.Context, folder, lockTarget string) err
 	}
 	err = s.locked(ctx, filepath.Join(folder, lockTarget), func(*dirlock.Lock) error {
 		name := gonePrefix + strconv.FormatUint(rand.Uint64(), 36)
-		return s.fsys.Rename(folder, filepath.Join(parent, name))
+		if err := s.fsys.Rename(folder, filepath.Join(parent, name)); err != nil {
+			return err
+		}
+		return also()
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

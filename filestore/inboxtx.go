@@ -73,7 +73,7 @@ func (m *mail) changeExisting(ctx context.Context, path string, damaged damage, 
 // to it.
 func (m *mail) checkFolders(path string) error {
 	inboxes := filepath.Dir(path)
-	return errors.Join(m.isFolder(filepath.Dir(inboxes)), m.isFolder(inboxes))
+	return errors.Join(fsx.IsFolder(m.fsys, filepath.Dir(inboxes)), fsx.IsFolder(m.fsys, inboxes))
 }
 
 func (m *mail) makeFolders(path string) error {

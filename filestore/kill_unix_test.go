@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -518,8 +517,8 @@ func runChildWith(t *testing.T, stdin *os.File, env []string) []string {
 // noLeftovers checks that the next writer cleaned up, where there was one.
 func noLeftovers(t *testing.T, root layout.Root, where string) {
 	t.Helper()
-	for _, dir := range []string{filepath.Dir(root.Inbox("t", "w1")), root.TaskList("t"), root.TeamDir("t"),
-		root.AsksDir(), root.TeamSide("t", team.RecordAgent)} {
+	noLitter(t, root, where)
+	for _, dir := range []string{root.AsksDir(), root.TeamSide("t", team.RecordAgent)} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue

@@ -10,25 +10,26 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
 // leaveLock leaves the lock of target as who is killed under it does; mode is that of
 // the lock folder, which says whose it is.
-func leaveLock(t *testing.T, target string, mode fs.FileMode) {
+func leaveLock(t *testing.T, root layout.Root, target string, mode fs.FileMode) {
 	t.Helper()
 	check(t, os.Mkdir(target+dirlock.Suffix, mode))
 	host, err := os.Hostname()
 	check(t, err)
-	side := filepath.Join(filepath.Dir(target), dirlock.SideFolder, filepath.Base(target))
-	check(t, os.MkdirAll(filepath.Dir(side), 0o700))
-	check(t, os.WriteFile(side, []byte(host), 0o600))
+	_, queue := root.LockQueue(target)
+	check(t, os.MkdirAll(filepath.Dir(queue), 0o700))
+	check(t, os.WriteFile(queue, []byte(host), 0o600))
 }
 
 // Whoever comes into a team gives back the locks that a dead process of ours has left
 // there: another program would wait for them. It leaves alone what is not ours.
 func TestWhoEntersGivesBackTheLocksOfTheDead(t *testing.T) {
-	const ours, others = 0o500, 0o755
+	const ours, others = 0o600, 0o755
 	root, s := quiet(t)
 	check(t, makeTeam(t.Context(), s))
 	check(t, makeTasks(t.Context(), s))
@@ -37,9 +38,9 @@ func TestWhoEntersGivesBackTheLocksOfTheDead(t *testing.T) {
 	check(t, s.Mail().Post(t.Context(), other, ordinary(1)))
 	left := []string{root.TeamConfig("t"), inboxPath(root), filepath.Join(root.TaskList("t"), ".lock"), filepath.Join(root.TaskList("t"), "1.json")}
 	for _, target := range left {
-		leaveLock(t, target, ours)
+		leaveLock(t, root, target, ours)
 	}
-	leaveLock(t, root.Inbox(other.Team, other.Agent), others)
+	leaveLock(t, root, root.Inbox(other.Team, other.Agent), others)
 
 	leave, err := s.Presence().Enter(t.Context(), mailbox.Address{Team: "t", Agent: "team-lead"})
 	check(t, err)

@@ -47,8 +47,8 @@ func (ts *tasks) undisturbed(folder string, mark changeMark) (bool, error) {
 	if taken || err != nil {
 		return false, err
 	}
-	log, err := fsx.KeyAt(ts.fsys, changeLog(folder))
-	return err == nil && mark.isEnd(log), err
+	_, atEnd, err := ts.nothingSince(folder, mark)
+	return atEnd, err
 }
 
 // ofOneMoment makes a listing one of the list as it was at one moment, under the
@@ -57,7 +57,7 @@ func (ts *tasks) undisturbed(folder string, mark changeMark) (bool, error) {
 // for a look.
 func (ts *tasks) ofOneMoment(ctx context.Context, folder string, files *listing) (*listing, error) {
 	files, quiet, err := ts.awaitQuiet(ctx, folder, files)
-	if quiet || err != nil || files.mark == (changeMark{}) {
+	if quiet || err != nil || files.mark.file == (fsx.Key{}) {
 		return files, err
 	}
 	wait, cancel := context.WithTimeout(ctx, maxLookWait)

@@ -83,7 +83,7 @@ func TestALaterChangeLogIsAnother(t *testing.T) {
 	}
 	_, err := other.Tasks().Update(t.Context(), "t", "1", completed)
 	check(t, err)
-	log := filepath.Join(root.TaskList("t"), ".cadre-locks", "changes")
+	log := filepath.Join(root.OwnDir(), "locks", "tasks", "t", "changes")
 	check(t, os.WriteFile(log, []byte("\n=later\n"+strings.Repeat("\n4\n", 100)), 0o600))
 	want(t, "what the log does not tell", claim(t, s), "2")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
@@ -22,56 +21,15 @@ import (
 const ownLock = ".own"
 
 // makeBelow makes a folder of ours below base, which must exist: a team that was
-// removed is not brought back. A symbolic link on the way is an error
-// ([fsx.ErrNotFolder]).
+// removed is not brought back.
 func (s *Store) makeBelow(base, folder string) error {
-	below, err := filepath.Rel(base, folder)
-	if err != nil {
-		return err
-	}
-	for _, name := range strings.Split(below, string(filepath.Separator)) {
-		base = filepath.Join(base, name)
-		if err := s.makeOwn(base); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) makeOwn(folder string) error {
-	info, err := s.fsys.Lstat(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = s.fsys.Mkdir(folder, layout.DirMode)
-		if err == nil && s.sync {
-			if err = s.fsys.SyncDir(filepath.Dir(folder)); err != nil {
-				err = errors.Join(err, s.fsys.Remove(folder)) // the next try syncs it
-			}
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		info, err = s.fsys.Lstat(folder) // somebody was faster
-	}
-	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "mkdir", Path: folder, Err: fsx.ErrNotFolder}
-	}
-	return err
-}
-
-// isFolder is an error unless a folder stands at path: a symbolic link leads to
-// where others may write.
-func (s *Store) isFolder(path string) error {
-	info, err := s.fsys.Lstat(path)
-	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: path, Err: fsx.ErrNotFolder}
-	}
-	return err
+	return fsx.MkdirBelow(s.fsys, base, folder, layout.DirMode, s.sync)
 }
 
 // makeTeamSide makes a folder of ours in a team's: [team.ErrNotFound] when there
 // is no such team.
 func (s *Store) makeTeamSide(name, what string) error {
-	err := s.isFolder(s.root.TeamDir(name))
+	err := fsx.IsFolder(s.fsys, s.root.TeamDir(name))
 	if err == nil {
 		err = s.makeBelow(s.root.TeamDir(name), s.root.TeamSide(name, what))
 	}

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -128,7 +129,11 @@ func (s *Store) Close() error {
 
 // locked calls change while it holds the lock of target, whose folder exists.
 func (s *Store) locked(ctx context.Context, target string, change func(*dirlock.Lock) error) error {
-	lock, err := dirlock.Acquire(ctx, s.fsys, target)
+	queue, err := s.queue(target)
+	if err != nil {
+		return err
+	}
+	lock, err := dirlock.Acquire(ctx, s.fsys, target, queue)
 	if err != nil {
 		return err
 	}
@@ -143,6 +148,23 @@ func (s *Store) locked(ctx context.Context, target string, change func(*dirlock.
 		s.warn(unlockErr)
 	}
 	return err
+}
+
+// queue is where our processes queue for the lock of a shared file.
+func (s *Store) queue(target string) (dirlock.Queue, error) {
+	below, file := s.root.LockQueue(target)
+	if filepath.Dir(filepath.Dir(target)) == s.root.TasksDir() {
+		// A list's queue does not lie beside it. Where a link leads to the lists,
+		// another root may lead there too, and have another queue.
+		lists, err := s.fsys.Lstat(s.root.TasksDir())
+		if err == nil && !lists.IsDir() {
+			return dirlock.Queue{}, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return dirlock.Queue{}, err
+		}
+	}
+	return dirlock.Queue{Below: below, File: file}, nil
 }
 
 // errMoved says that a program that takes no locks wrote to a file between our

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/task"
 )
 
@@ -163,7 +165,10 @@ func (ts *tasks) Reset(ctx context.Context, list string) error {
 func (ts *tasks) Remove(ctx context.Context, list string) error {
 	folder, err := ts.folder(list)
 	if err == nil {
-		err = ts.removeFolder(ctx, folder, lockTarget)
+		err = ts.removeFolder(ctx, folder, lockTarget, func() error {
+			_, queue := ts.root.LockQueue(filepath.Join(folder, lockTarget))
+			return fsx.RemoveAll(ts.fsys, filepath.Dir(queue))
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("remove task list %s: %w", list, err)

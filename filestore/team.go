@@ -229,7 +229,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*team.Conf
 		err = team.ErrNotFound
 	}
 	if err == nil {
-		err = ts.isFolder(filepath.Dir(path))
+		err = fsx.IsFolder(ts.fsys, filepath.Dir(path))
 	}
 	if err != nil {
 		return c, err
@@ -262,7 +262,7 @@ func (ts *teams) Remove(ctx context.Context, name string) error {
 		err = ts.unshow(ctx, name)
 	}
 	if name != "" && err == nil {
-		err = ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.Path(name)))
+		err = ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.Path(name)), func() error { return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("remove team %q: %w", name, err)

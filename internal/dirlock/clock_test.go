@@ -46,7 +46,7 @@ func TestForeignLockIsWaitedForByItsAge(t *testing.T) {
 				target := filepath.Join(t.TempDir(), "w1.json")
 				dated(t, target, 0o755, test.age)
 				start := time.Now()
-				lock, err := dirlock.Acquire(t.Context(), fsx.OS, target)
+				lock, err := dirlock.Acquire(t.Context(), fsx.OS, target, queueOf(target))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,7 +72,7 @@ func TestStaleLockComesToLife(t *testing.T) {
 			}
 		}()
 		start := time.Now()
-		lock, err := dirlock.Acquire(t.Context(), fsx.OS, target)
+		lock, err := dirlock.Acquire(t.Context(), fsx.OS, target, queueOf(target))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestNoPermission(t *testing.T) {
 				return nil
 			}}
 			start := time.Now()
-			_, err := dirlock.Acquire(t.Context(), denied, target)
+			_, err := dirlock.Acquire(t.Context(), denied, target, queueOf(target))
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), target) {
 				t.Errorf("%s: %v", op, err)
 			}
@@ -112,7 +112,7 @@ func TestNoPermission(t *testing.T) {
 	if err := os.Mkdir(parent, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, filepath.Join(parent, "w1.json")); !errors.Is(err, fs.ErrPermission) {
+	if _, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, filepath.Join(parent, "w1.json"), queueOf(filepath.Join(parent, "w1.json"))); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("read-only parent: %v", err)
 	}
 }

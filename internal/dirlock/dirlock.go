@@ -3,17 +3,18 @@
 // owner, so two things stand around it.
 //
 // In front of it our own processes queue: first inside the process, then on a
-// side file "<folder>/.cadre-locks/<name>" that the system locks, and unlocks
-// when its holder dies. Who has the side file knows that no living process of
-// ours has the lock folder.
+// file of ours ([Queue]) that the system locks, and unlocks when its holder dies.
+// Whoever has that file knows that no living process of ours has the lock folder.
 //
 // And a lock folder of ours carries a mark from the moment it exists: its mode.
-// So a marked folder, found by who has the side file, belongs to a dead process
-// of ours and is taken over at once; any other is waited for, and removed only
-// when it is stale.
+// So a marked folder, found by whoever has the queue's file, belongs to a dead
+// process of ours and is taken over at once; any other is waited for, and removed
+// only when it is stale.
 //
-// Making and removing a folder is the slow part, so who has the side file keeps
-// one spare folder beside the target, and moves it to the lock's name and back.
+// Making and removing a folder is the slow part, so one spare folder is kept
+// beside the queue's file, and moved to the lock's name and back. Nothing of ours
+// but the lock folder itself ever stands beside the target: other programs list
+// that folder.
 package dirlock
 
 import (
@@ -23,7 +24,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
@@ -44,9 +44,10 @@ const (
 // Suffix makes the lock folder's name of its target's.
 const Suffix = ".lock"
 
-// mark is the mode of our lock folders. Nobody else makes an empty folder that
-// its owner cannot write to; anybody may remove it all the same.
-const mark fs.FileMode = 0o500
+// mark is the mode of our lock folders. Nobody else makes a folder that its owner
+// cannot enter; anybody may remove it all the same, as it is empty. Its owner may
+// write to it, because the system asks that of who moves it to another folder.
+const mark fs.FileMode = 0o600
 
 // Errors of a lock.
 var (
@@ -63,18 +64,20 @@ type Lock struct {
 	fsys      fsx.FS
 	target    string
 	folder    string
-	spare     string  // where the folder lies while nobody holds the lock
+	spare     string  // where the folder lies while nobody holds the lock; "": it is made anew
 	key       fsx.Key // of the folder as we made it
-	side      *sideFile
+	queue     Queue
+	side      *queueFile
 	nested    int    // locks ever taken under this one
 	done      func() // gives back what stands in front of the folder
 	recovered bool
 }
 
-// Acquire locks target, which need not exist; its folder must. It waits in line
-// until ctx ends, then returns an error that says who was in the way. The lock
-// is meant to be held for milliseconds.
-func Acquire(ctx context.Context, fsys fsx.FS, target string) (*Lock, error) {
+// Acquire locks target, which need not exist; its folder must. All our processes
+// must give the same queue for a target. It waits in line until ctx ends, then
+// returns an error that says who was in the way. The lock is meant to be held for
+// milliseconds.
+func Acquire(ctx context.Context, fsys fsx.FS, target string, queue Queue) (*Lock, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lock %s: %w", target, context.Cause(ctx))
 	}
@@ -82,12 +85,15 @@ func Acquire(ctx context.Context, fsys fsx.FS, target string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: another part of this process has it: %w", target, err)
 	}
-	side, err := openSide(ctx, fsys, target)
+	side, err := openQueue(ctx, fsys, queue)
 	if err != nil {
 		leave()
 		return nil, fmt.Errorf("lock %s: %w", target, err)
 	}
-	l := newLock(fsys, target, side, target)
+	l := &Lock{fsys: fsys, target: target, folder: target + Suffix, queue: queue, side: side}
+	if side != nil {
+		l.spare = queue.File + ".spare"
+	}
 	l.done = func() { side.close(); leave() }
 	if err := l.take(ctx); err != nil {
 		l.done()
@@ -96,18 +102,15 @@ func Acquire(ctx context.Context, fsys fsx.FS, target string) (*Lock, error) {
 	return l, nil
 }
 
-// newLock is a lock whose spare folder is named after owner.
-func newLock(fsys fsx.FS, target string, side *sideFile, owner string) *Lock {
-	spare := filepath.Join(filepath.Dir(owner), "."+strings.TrimPrefix(filepath.Base(owner), ".")+".spare")
-	return &Lock{fsys: fsys, target: target, folder: target + Suffix, spare: spare, side: side, done: func() {}}
-}
-
-// Nested locks another target while l is held, without a side file of its own.
-// It is right for targets that our processes lock only under l: then l stands
-// for the side file.
+// Nested locks another target while l is held, without a queue of its own. It is
+// right for targets that our processes lock only under l: then the queue in front
+// of l keeps them apart.
 func (l *Lock) Nested(ctx context.Context, target string) (*Lock, error) {
 	l.nested++
-	n := newLock(l.fsys, target, l.side, l.target+"-"+strconv.Itoa(l.nested))
+	n := &Lock{fsys: l.fsys, target: target, folder: target + Suffix, side: l.side, done: func() {}}
+	if l.side != nil {
+		n.spare = l.queue.File + "-" + strconv.Itoa(l.nested) + ".spare"
+	}
 	if err := n.take(ctx); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", target, err)
 	}
@@ -204,7 +207,7 @@ func (l *Lock) release() error {
 		}
 		return err
 	}
-	if l.side != nil && l.fsys.RenameNew(l.folder, l.spare) == nil {
+	if l.spare != "" && l.fsys.RenameNew(l.folder, l.spare) == nil {
 		return nil
 	}
 	if err := l.fsys.Remove(l.folder); !errors.Is(err, fs.ErrNotExist) {
@@ -253,10 +256,10 @@ func (l *Lock) place() (placed bool, err error) {
 	if signed, err := l.side.sign(l.fsys, l.folder); !signed {
 		return false, err
 	}
-	if l.side != nil {
+	if l.spare != "" {
 		err = l.moveSpare()
 	}
-	if l.side == nil || errors.Is(err, errors.ErrUnsupported) {
+	if l.spare == "" || errors.Is(err, errors.ErrUnsupported) {
 		if err = l.fsys.Mkdir(l.folder, mark); err == nil {
 			if err = l.stamp(l.folder); err != nil {
 				return false, errors.Join(err, l.fsys.Remove(l.folder))
@@ -269,7 +272,7 @@ func (l *Lock) place() (placed bool, err error) {
 	return err == nil, err
 }
 
-// moveSpare moves the spare folder to the lock's name. The side file is ours,
+// moveSpare moves the spare folder to the lock's name. We have the queue's file,
 // so nobody else does.
 func (l *Lock) moveSpare() error {
 	err := l.stamp(l.spare)

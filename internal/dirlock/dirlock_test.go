@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		}
-		lock, err := dirlock.Acquire(context.Background(), fsx.OS, target)
+		lock, err := dirlock.Acquire(context.Background(), fsx.OS, target, queueOf(target))
 		if err != nil {
 			os.Exit(1)
 		}
@@ -52,6 +52,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// queueOf is where a test queues for a target.
+func queueOf(target string) dirlock.Queue {
+	below, name := filepath.Split(target)
+	return dirlock.Queue{Below: filepath.Clean(below), File: filepath.Join(below, "cadre", "locks", name)}
+}
+
 // within bounds what must not take long; it is no measurement.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -61,7 +67,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func acquire(t *testing.T, target string) *dirlock.Lock {
 	t.Helper()
-	lock, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, target)
+	lock, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, target, queueOf(target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +140,13 @@ func TestForeignLockIsWaitedFor(t *testing.T) {
 	if err := os.Mkdir(target+".lock", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := dirlock.Acquire(within(t, 50*time.Millisecond), fsx.OS, target)
+	_, err := dirlock.Acquire(within(t, 50*time.Millisecond), fsx.OS, target, queueOf(target))
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "held by another program") {
 		t.Fatalf("error %v", err)
 	}
 	done := make(chan error)
 	go func() {
-		lock, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, target)
+		lock, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, target, queueOf(target))
 		if err == nil {
 			err = lock.Unlock()
 		}
@@ -169,7 +175,7 @@ func TestStaleForeignLockIsStolen(t *testing.T) {
 	if err := os.Chtimes(target+".lock", old, old); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := dirlock.Acquire(within(t, 5*time.Second), fsx.OS, target)
+	lock, err := dirlock.Acquire(within(t, 5*time.Second), fsx.OS, target, queueOf(target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +195,7 @@ func TestFutureLockIsStolenWhenItStoodStill(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		lock, err := dirlock.Acquire(t.Context(), fsx.OS, target)
+		lock, err := dirlock.Acquire(t.Context(), fsx.OS, target, queueOf(target))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +226,7 @@ func TestLivingFutureLockIsNotStolen(t *testing.T) {
 				}
 			}
 		}()
-		if _, err := dirlock.Acquire(ctx, fsx.OS, target); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := dirlock.Acquire(ctx, fsx.OS, target, queueOf(target)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -234,7 +240,7 @@ func TestOddShapes(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, target := range []string{file, link} {
-		_, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, target)
+		_, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, target, queueOf(target))
 		if !errors.Is(err, dirlock.ErrShape) || !strings.Contains(err.Error(), target+".lock") {
 			t.Errorf("%s: %v", filepath.Base(target), err)
 		}
@@ -247,10 +253,10 @@ func TestOddShapes(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(full+".lock/x", 0o700), os.Chtimes(full+".lock", old, old)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, full); err == nil || !strings.Contains(err.Error(), "stale") {
+	if _, err := dirlock.Acquire(within(t, 20*time.Second), fsx.OS, full, queueOf(full)); err == nil || !strings.Contains(err.Error(), "stale") {
 		t.Errorf("stale lock with something in it: %v", err)
 	}
-	if _, err := dirlock.Acquire(t.Context(), fsx.OS, filepath.Join(dir, "no", "target")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := dirlock.Acquire(t.Context(), fsx.OS, filepath.Join(dir, "no", "target"), queueOf(filepath.Join(dir, "no", "target"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
 	}
 }
@@ -278,7 +284,7 @@ func TestFaultsLeaveNoLock(t *testing.T) {
 				unlock(t, acquire(t, target))
 			}
 			faulty := &fsx.Faulty{FS: fsx.OS, Decide: fsx.FailNth(n, fsx.Fault{Err: syscall.EIO})}
-			lock, err := dirlock.Acquire(within(t, 20*time.Second), faulty, target)
+			lock, err := dirlock.Acquire(within(t, 20*time.Second), faulty, target, queueOf(target))
 			if err == nil {
 				unlock(t, lock)
 			} else if !errors.Is(err, syscall.EIO) {
@@ -313,7 +319,7 @@ func holdAndDie(t *testing.T, target string, more ...string) {
 	if _, err := out.Read(buf); err != nil || string(buf) != "held" {
 		t.Fatalf("child said %q, %v", buf, err)
 	}
-	if _, err := dirlock.Acquire(within(t, 30*time.Millisecond), fsx.OS, target); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dirlock.Acquire(within(t, 30*time.Millisecond), fsx.OS, target, queueOf(target)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got the lock of a living process: %v", err)
 	}
 	if err := child.Process.Kill(); err != nil {
@@ -328,7 +334,7 @@ func TestDeadOwnerOfOursIsTakenOverAtOnce(t *testing.T) {
 	if _, err := os.Lstat(target + ".lock"); err != nil {
 		t.Fatalf("the child left no lock: %v", err)
 	}
-	lock, err := dirlock.Acquire(within(t, time.Second), fsx.OS, target)
+	lock, err := dirlock.Acquire(within(t, time.Second), fsx.OS, target, queueOf(target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,11 +386,11 @@ func TestLockOfAnotherHostIsNotOurs(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "w1.json")
 	unlock(t, acquire(t, target))
-	side := filepath.Join(dir, ".cadre-locks", "w1.json")
-	if err := errors.Join(os.WriteFile(side, []byte("some-other-host"), 0o600), os.Mkdir(target+".lock", 0o500)); err != nil {
+	side := queueOf(target).File
+	if err := errors.Join(os.WriteFile(side, []byte("some-other-host"), 0o600), os.Mkdir(target+".lock", 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirlock.Acquire(within(t, 50*time.Millisecond), fsx.OS, target); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dirlock.Acquire(within(t, 50*time.Millisecond), fsx.OS, target, queueOf(target)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("took over the lock of another host: %v", err)
 	}
 	if err := os.Remove(target + ".lock"); err != nil {
@@ -404,20 +410,20 @@ func TestWithoutFileLocks(t *testing.T) {
 		}
 		return nil
 	}}
-	lock, err := dirlock.Acquire(within(t, 20*time.Second), plain, target)
+	lock, err := dirlock.Acquire(within(t, 20*time.Second), plain, target, queueOf(target))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirlock.Acquire(within(t, 30*time.Millisecond), plain, target); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dirlock.Acquire(within(t, 30*time.Millisecond), plain, target, queueOf(target)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("second acquire: %v", err)
 	}
 	unlock(t, lock)
 	missing(t, target+".lock")
 	// A marked folder may be a living process's here: it is waited for.
-	if err := os.Mkdir(target+".lock", 0o500); err != nil {
+	if err := os.Mkdir(target+".lock", 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirlock.Acquire(within(t, 50*time.Millisecond), plain, target); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dirlock.Acquire(within(t, 50*time.Millisecond), plain, target, queueOf(target)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("took over without knowing: %v", err)
 	}
 }
@@ -427,11 +433,11 @@ func TestCancelled(t *testing.T) {
 	cause := errors.New("shut down")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	if _, err := dirlock.Acquire(ctx, fsx.OS, target); !errors.Is(err, cause) {
+	if _, err := dirlock.Acquire(ctx, fsx.OS, target, queueOf(target)); !errors.Is(err, cause) {
 		t.Errorf("error %v", err)
 	}
 	lock := acquire(t, target)
-	if _, err := dirlock.Acquire(within(t, 10*time.Millisecond), fsx.OS, target); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := dirlock.Acquire(within(t, 10*time.Millisecond), fsx.OS, target, queueOf(target)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("waiting in line: %v", err)
 	}
 	unlock(t, lock)

@@ -4,7 +4,7 @@ package dirlock
 
 import "io/fs"
 
-// haveSide says that the system has locks that die with their process.
-const haveSide = true
+// haveQueue says that the system has locks that die with their process.
+const haveQueue = true
 
 func marked(info fs.FileInfo) bool { return info.Mode().Perm() == mark }

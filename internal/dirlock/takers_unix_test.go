@@ -23,7 +23,7 @@ import (
 // takeTurn is what a child of TestTakersAtOnce does: it writes into a file when
 // it comes and when it goes.
 func takeTurn(target string) error {
-	lock, err := dirlock.Acquire(context.Background(), fsx.OS, target)
+	lock, err := dirlock.Acquire(context.Background(), fsx.OS, target, queueOf(target))
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func TestDeadOwnersLockHasNoAge(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			target := filepath.Join(t.TempDir(), "w1.json")
 			unlock(t, acquire(t, target)) // signs the side file
-			dated(t, target, fs.FileMode(0o500), age)
+			dated(t, target, fs.FileMode(0o600), age)
 			start := time.Now()
-			lock, err := dirlock.Acquire(t.Context(), fsx.OS, target)
+			lock, err := dirlock.Acquire(t.Context(), fsx.OS, target, queueOf(target))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 )
 
 // MkdirAll makes a folder and those above it that are missing.
@@ -34,6 +35,51 @@ func MkdirOwn(fsys FS, path string, mode fs.FileMode) error {
 		return &fs.PathError{Op: "mkdir", Path: path, Err: ErrNotFolder}
 	case errors.Is(err, fs.ErrNotExist):
 		return MkdirAll(fsys, path, mode)
+	}
+	return err
+}
+
+// MkdirBelow makes a folder of ours, and those above it that are missing, below
+// base, which must exist: [fs.ErrNotExist] when it does not. A symbolic link or a
+// file on the way is an error ([ErrNotFolder]). With sync, what was made survives a
+// loss of power.
+func MkdirBelow(fsys FS, base, folder string, mode fs.FileMode, sync bool) error {
+	below, err := filepath.Rel(base, folder)
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(below, string(filepath.Separator)) {
+		base = filepath.Join(base, name)
+		err := IsFolder(fsys, base)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = mkdir(fsys, base, mode, sync)
+		}
+		if errors.Is(err, fs.ErrExist) { // somebody was faster
+			err = IsFolder(fsys, base)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mkdir(fsys FS, path string, mode fs.FileMode, sync bool) error {
+	err := fsys.Mkdir(path, mode)
+	if err == nil && sync {
+		if err = fsys.SyncDir(filepath.Dir(path)); err != nil {
+			err = errors.Join(err, fsys.Remove(path)) // the next try syncs it
+		}
+	}
+	return err
+}
+
+// IsFolder is [ErrNotFolder] unless a folder stands at path: a symbolic link leads
+// to where others may write.
+func IsFolder(fsys FS, path string) error {
+	info, err := fsys.Lstat(path)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotFolder}
 	}
 	return err
 }

@@ -11,5 +11,8 @@ func renameNew(from, to string) error {
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return errors.ErrUnsupported // by this file system
 	}
+	if errors.Is(err, unix.EXDEV) {
+		return errors.ErrUnsupported // from one file system to another
+	}
 	return err
 }

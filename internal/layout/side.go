@@ -32,6 +32,24 @@ func (r Root) Presence(team, agent string) string {
 	return filepath.Join(r.TeamSide(team, "present"), FileName(agent)+".lease")
 }
 
+// LockQueue says where our processes queue for the lock of a file: in which file,
+// below which folder. In a team's folder that is its own part of it. Of a task
+// list it is under the root: every file in a list's folder is a task to those who
+// list it.
+func (r Root) LockQueue(target string) (below, file string) {
+	below = string(r)
+	rel, err := filepath.Rel(r.TeamsDir(), target)
+	if err == nil && filepath.IsLocal(rel) {
+		team, rest, _ := strings.Cut(rel, string(filepath.Separator))
+		below = filepath.Join(r.TeamsDir(), team)
+		rel = rest
+	} else {
+		rel, _ = filepath.Rel(below, target)
+	}
+	rel = strings.TrimPrefix(rel, "cadre"+string(filepath.Separator))
+	return below, filepath.Join(below, "cadre", "locks", rel)
+}
+
 // OwnDir is the folder with what is ours alone and belongs to no team or
 // session.
 func (r Root) OwnDir() string { return r.join("cadre") }

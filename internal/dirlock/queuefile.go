@@ -12,17 +12,19 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 )
 
-// SideFolder is the folder beside a target that holds its side file, hidden from
-// programs that list a folder of inboxes or tasks.
-const SideFolder = ".cadre-locks"
+// Queue says where our own processes queue for a lock: on File, in a folder that
+// is made, below the folder Below, when it is missing; Below itself must exist.
+// With the zero Queue, processes of ours meet at the lock folder alone, like other
+// programs: a lock that a dead one left is waited for until it is stale.
+type Queue struct{ Below, File string }
 
-// sideFile is the file in front of a lock folder, locked by us. Its content is
-// the host of its last holder: on a file system that several machines share,
-// the lock may hold on one machine only.
+// queueFile is the file of a queue, locked by us. Its content is the host of its
+// last holder: on a file system that several machines share, the lock may hold on
+// one machine only.
 //
-// A nil sideFile is that of a file system without such locks: it vouches for
-// nothing, and dead owners are waited for.
-type sideFile struct {
+// A nil queueFile is that of the zero Queue, and of a file system without such
+// locks: it vouches for nothing, and dead owners are waited for.
+type queueFile struct {
 	file    fsx.File
 	vouched bool // it named this host when we opened it
 	signed  bool // it names this host now
@@ -36,18 +38,15 @@ var thisHost = sync.OnceValue(func() string {
 	return host
 })
 
-// openSide opens and locks the side file of target; both may be missing, the
-// folder of target not.
-func openSide(ctx context.Context, fsys fsx.FS, target string) (*sideFile, error) {
-	if !haveSide {
+// openQueue opens the file of a queue, which is made if missing, and locks it.
+func openQueue(ctx context.Context, fsys fsx.FS, queue Queue) (*queueFile, error) {
+	if !haveQueue || queue.File == "" {
 		return nil, nil
 	}
-	folder := filepath.Join(filepath.Dir(target), SideFolder)
-	path := filepath.Join(folder, filepath.Base(target))
 	for try := 0; ; {
-		file, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		file, err := fsys.OpenFile(queue.File, os.O_RDWR|os.O_CREATE, 0o600)
 		if errors.Is(err, fs.ErrNotExist) {
-			if err := fsys.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			if err := fsx.MkdirBelow(fsys, queue.Below, filepath.Dir(queue.File), 0o700, false); err != nil {
 				return nil, err
 			}
 			continue
@@ -61,7 +60,7 @@ func openSide(ctx context.Context, fsys fsx.FS, target string) (*sideFile, error
 		}
 		var current bool
 		if err == nil {
-			current, err = fsx.StillAt(fsys, file, path)
+			current, err = fsx.StillAt(fsys, file, queue.File)
 		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
@@ -70,7 +69,7 @@ func openSide(ctx context.Context, fsys fsx.FS, target string) (*sideFile, error
 			_ = file.Close() // of a folder that was deleted while we waited
 			continue
 		}
-		return readSide(file)
+		return readQueue(file)
 	}
 }
 
@@ -87,23 +86,23 @@ func lockFile(ctx context.Context, file fsx.File, try *int) error {
 	}
 }
 
-func readSide(file fsx.File) (*sideFile, error) {
+func readQueue(file fsx.File) (*queueFile, error) {
 	buf := make([]byte, 300) // a host name has at most 255 bytes
 	n, err := file.ReadAt(buf, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, errors.Join(err, file.Close())
 	}
 	named := string(buf[:n]) == thisHost()
-	return &sideFile{file: file, vouched: named, signed: named}, nil
+	return &queueFile{file: file, vouched: named, signed: named}, nil
 }
 
 // vouches reports whether any marked lock folder belongs to a dead process.
-func (s *sideFile) vouches() bool { return s != nil && s.vouched }
+func (s *queueFile) vouches() bool { return s != nil && s.vouched }
 
 // sign puts our host into the file when another stands there. While a lock
 // folder exists it may be that other's: then the file is left alone, and signed
 // is false.
-func (s *sideFile) sign(fsys fsx.FS, lockFolder string) (signed bool, err error) {
+func (s *queueFile) sign(fsys fsx.FS, lockFolder string) (signed bool, err error) {
 	if s == nil || s.signed {
 		return true, nil
 	}
@@ -120,7 +119,7 @@ func (s *sideFile) sign(fsys fsx.FS, lockFolder string) (signed bool, err error)
 	return true, nil
 }
 
-func (s *sideFile) close() {
+func (s *queueFile) close() {
 	if s != nil {
 		_, _ = s.file.Unlock(), s.file.Close() // the folder is what counts
 	}
