@@ -60,8 +60,8 @@ var stateRooms = []string{"filestore", "internal/dirlock", "internal/lease"}
 // goroutines lists the packages that start goroutines, and what for. Whoever
 // starts one waits for it; keeping this list short is what makes that checkable.
 var goroutines = map[string]string{
-	".":             "the readers of events, the watch over each member's end and over the lead, and members that close together",
-	"session":       "the owner, its turn, its sources, and the calls that may block for it",
+	".":             "the readers of events, the watch over the desk and over the lead",
+	"session":       "the owner, its turn, its sources, the calls that may block for it, and the watch over each child's end",
 	"agent":         "calls of one reply that run beside each other",
 	"job":           "each job, which nobody's waiting keeps alive",
 	"team":          "members that are stopped together, watches over several inboxes, and over teammates in panes",

@@ -2,37 +2,24 @@ package cadre
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
-	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// follow does what events ask of the runtime. Answers from other processes are
-// looked for from the first question on: a run in which nobody asks does not pay
-// for a watch. It returns when the stream of events has ended.
+// follow does what events ask of the runtime. It returns when the stream of events
+// has ended.
 func (r *Runtime) follow(ctx context.Context, events func(yield func(event.Event) bool)) {
-	ctx, stop := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer stop()
-	watch := sync.OnceFunc(func() { watching.Go(func() { r.watchDesk(ctx) }) })
 	for ev := range events {
 		switch body := ev.Body.(type) {
-		case event.Asked:
-			watch()
 		case event.Answered:
 			r.withdraw(ctx, ev.Agent, body.ID)
-			r.clearRelayed(ctx, body.ID)
 		case event.ToolEnded:
 			if body.Writes {
 				r.progress(ev.Agent)
@@ -43,66 +30,12 @@ func (r *Runtime) follow(ctx context.Context, events func(yield func(event.Event
 
 // progress notes that a teammate does something beside writing mail.
 func (r *Runtime) progress(agent event.Agent) {
-	caller := r.leadCaller()
-	if m, ok := r.members.find(agent.ID); ok {
-		caller = m.caller
+	s, ok := r.tree.Sessions.Find(agent.ID)
+	if !ok {
+		return
 	}
-	if seat, ok := r.teams.Seat(caller); ok {
+	if seat, ok := r.teams.Seat(s.Caller()); ok {
 		seat.Progress()
-	}
-}
-
-// watchDesk hands answers that were left on the desk to the sessions that wait
-// for them, and ends relayed ones at their deadline.
-func (r *Runtime) watchDesk(ctx context.Context) {
-	left, unwatch := r.stores.desk.Watch()
-	defer unwatch()
-	over := time.NewTimer(time.Hour)
-	defer over.Stop()
-	for {
-		for _, a := range r.tree.Pending() {
-			if err := r.takeAnswer(ctx, a); err != nil && ctx.Err() == nil {
-				r.warn(err)
-			}
-		}
-		over.Stop()
-		if next := r.expireRelayed(ctx); !next.IsZero() {
-			over.Reset(time.Until(next))
-		}
-		select {
-		case <-left:
-		case <-r.relays.changed:
-		case <-over.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (r *Runtime) takeAnswer(ctx context.Context, a ask.Ask) error {
-	answer, ok, err := r.stores.desk.Left(ctx, a)
-	if err != nil || !ok {
-		return err
-	}
-	err = r.tree.Answer(ctx, a.ID, answer)
-	if errors.Is(err, ask.ErrUnknown) || errors.Is(err, ask.ErrAnswered) {
-		return nil // somebody was faster
-	}
-	return err
-}
-
-// clearDesk takes away the questions of a killed process of this session that
-// nobody waits for any more: those of its sub-agents, which do not come back.
-func (r *Runtime) clearDesk(ctx context.Context) {
-	open, err := r.stores.desk.Open(ctx)
-	for _, a := range open { // other ids are those of relayed ones
-		isOurs := a.SessionID == r.info.SessionID && strings.HasPrefix(a.ID, session.AskPrefix)
-		if isOurs && !r.isPending(a.ID) {
-			err = errors.Join(err, r.stores.desk.Clear(ctx, a.ID))
-		}
-	}
-	if err != nil {
-		r.warn(fmt.Errorf("take old questions from the desk: %w", err))
 	}
 }
 
@@ -111,8 +44,8 @@ func (r *Runtime) clearDesk(ctx context.Context) {
 // which was killed.
 func (r *Runtime) withdraw(ctx context.Context, agent event.Agent, id string) {
 	seat := r.seat
-	if m, ok := r.members.find(agent.ID); ok && seat == nil {
-		seat, _ = r.teams.Seat(m.caller)
+	if s, ok := r.tree.Sessions.Find(agent.ID); ok && seat == nil {
+		seat, _ = r.teams.Seat(s.Caller())
 	}
 	if seat == nil || seat.Lead {
 		return
@@ -134,11 +67,11 @@ func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, ans
 		return answer(ctx, ask.Answer{Allow: true, By: "rule"})
 	case d.Behavior == permission.Deny && d.Rule != "":
 		return answer(ctx, ask.Answer{Message: d.Reason, By: "rule"})
-	case !r.tree.Attended():
+	case !r.tree.Questions.Attended():
 		r.tree.Stream.Publish(agent, event.ToolDenied{Call: a.ToolUseID, Tool: a.Tool, Input: a.Input, Reason: d.Reason, Remedy: d.Remedy})
 		return answer(ctx, ask.Answer{By: "rule", Message: strings.TrimSpace(d.Reason + " " + nobodyAtTheLead)})
 	}
-	r.tree.Relay(agent, r.layRelayed(ctx, from, a), func(ctx context.Context, given ask.Answer) error {
+	r.tree.Questions.Relay(ctx, r.relayed(ctx, agent, from, a), func(ctx context.Context, given ask.Answer) error {
 		if err := answer(ctx, given); err != nil {
 			return err
 		}
@@ -175,15 +108,10 @@ func (r *Runtime) ruleOn(ctx context.Context, from team.Member, a ask.Ask) permi
 // settledAsk takes a relayed question away that was answered where it was asked, or
 // before this process came.
 func (r *Runtime) settledAsk(ctx context.Context, id string) {
-	if r.tree.Settle(id, ask.Answer{By: "elsewhere"}) {
-		return
-	}
-	if err := r.stores.desk.Clear(ctx, id); err != nil {
-		r.warn(fmt.Errorf("take question %s from the desk: %w", id, err))
-	}
+	r.tree.Questions.Settle(ctx, id, ask.Answer{By: "elsewhere"})
 }
 
 // answeredAsk hands the lead's answer to the session of this process that asked.
 func (r *Runtime) answeredAsk(ctx context.Context, _ mailbox.Address, askID string, answer ask.Answer) error {
-	return r.tree.Answer(ctx, askID, answer)
+	return r.tree.Questions.Answer(ctx, askID, answer)
 }

@@ -90,9 +90,7 @@ type Runtime struct {
 
 	lead      *session.Session
 	opened    chan struct{} // closed when lead is there: nothing comes to it, or asks for it, before
-	members   members
 	planner   *planner
-	relays    relayed
 	agentTool tool.Tool // the same for all sessions: its description is long
 	backends  *backends // nil in a teammate's process
 	tally     *event.Tally
@@ -128,8 +126,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, root: cfg.Root, tree: session.NewTree(), ledger: builtin.NewLedger(), closing: once(), relays: newRelayed(), opened: make(chan struct{})}
-	r.members.live = make(map[string]*member)
+	r := &Runtime{cfg: cfg, root: cfg.Root, ledger: builtin.NewLedger(), closing: once(), opened: make(chan struct{})}
 	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
 	if err := r.loadSettings(); err != nil {
 		return nil, err
@@ -139,6 +136,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.info.Model, r.info.APIKeySource = r.models.name, r.models.keySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
+	r.tree = session.NewTree(r.stores.desk)
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(err, r.stores.close())
 	}

@@ -42,25 +42,26 @@ func (r *Runtime) compose(watch context.Context) {
 		r.watching.Go(func() { r.closePanes(watch) })
 	}
 	if r.cfg.Interactive {
-		r.tree.Expect()
+		r.tree.Questions.Expect()
 	}
 	if r.settings.AskDeadline > 0 {
 		// Whoever looks at the desk may answer until then, also where nobody is
 		// in front.
-		r.tree.Elsewhere(func(context.Context, ask.Ask) error { return nil })
+		r.tree.Questions.Elsewhere(func(context.Context, ask.Ask) error { return nil })
 	}
 	r.tally = event.NewTally()
 	whole := context.WithoutCancel(watch)
 	figures, following := r.tree.Stream.Subscribe(whole, 0), r.tree.Stream.Subscribe(whole, 0)
 	r.folding.Go(func() { r.tally.Fold(figures) })
 	r.folding.Go(func() { r.follow(watch, following) })
+	r.watching.Go(func() { r.tree.Questions.Serve(watch) })
 }
 
 // publishJob tells of a job in the name of the session that owns it.
 func (r *Runtime) publishJob(owner string, body event.Body) {
 	agent := r.leadAgent()
-	if m, ok := r.members.find(owner); ok {
-		agent = m.agent
+	if s, ok := r.tree.Sessions.Find(owner); ok {
+		agent = s.Agent()
 	}
 	r.tree.Stream.Publish(agent, body)
 }
@@ -69,9 +70,9 @@ func (r *Runtime) publishJob(owner string, body event.Body) {
 // of the tree is its root session.
 func (r *Runtime) publishTeam(by event.Agent, body event.Body) {
 	agent := r.leadAgent()
-	for _, m := range r.members.all() {
-		if m.agent.Name == by.Name && m.caller.Team != "" {
-			agent = m.agent
+	for _, s := range r.tree.Sessions.Children() {
+		if s.Agent().Name == by.Name && s.Caller().Team != "" {
+			agent = s.Agent()
 		}
 	}
 	r.tree.Stream.Publish(agent, body)
@@ -134,7 +135,7 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
-		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline, Desk: r.stores.desk,
+		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key(), r.opened}},
 		Lost:    past.OfCall, Recall: func(receipts []string) { mail.recall(receipts); past.Recall(receipts) },
 		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface, ModeNote: modeNote,
@@ -222,8 +223,8 @@ func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error
 			err = r.seated(ctx, watch, &p)
 		}
 	case r.resumes():
-		if err := r.clearOldRelayed(ctx); err != nil { // before mail is read
-			r.warn(fmt.Errorf("take relayed questions from the desk: %w", err))
+		if err := r.tree.Questions.ClearRelayed(ctx, ref.Session); err != nil {
+			r.warn(err)
 		}
 		absent, err = r.reopenTeam(ctx, &p)
 	}
@@ -233,13 +234,16 @@ func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error
 	if r.lead, err = r.open(ctx, p); err != nil {
 		return err
 	}
+	r.tree.Sessions.SetMain(r.lead)
 	close(r.opened)
 	if r.seat != nil {
 		r.serveSeat(watch)
 	}
 	r.bringBack(ctx, absent)
 	if r.resumes() {
-		r.clearDesk(ctx)
+		if err := r.tree.Questions.ClearOwn(ctx, ref.Session); err != nil {
+			r.warn(err)
+		}
 	}
 	r.info.Mode = string(r.lead.State().Mode)
 	for _, t := range r.toolSet(p).All() {

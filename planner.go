@@ -28,7 +28,7 @@ func newPlanner(r *Runtime) *planner {
 
 // Mode implements [builtin.Planner].
 func (p *planner) Mode(caller tool.Caller) string {
-	sess, ok := p.r.sessionOf(caller)
+	sess, ok := p.r.tree.Sessions.Find(caller.AgentID)
 	if !ok {
 		return ""
 	}
@@ -68,7 +68,7 @@ func (p *planner) entered(caller tool.Caller) bool {
 
 // EnterPlan implements [builtin.Planner].
 func (p *planner) EnterPlan(ctx context.Context, caller tool.Caller) error {
-	sess, ok := p.r.sessionOf(caller)
+	sess, ok := p.r.tree.Sessions.Find(caller.AgentID)
 	if !ok {
 		return session.ErrClosed
 	}
@@ -97,7 +97,7 @@ var errCeiling = errors.New("the agent that started you is in plan mode, which h
 
 // LeavePlan implements [builtin.Planner].
 func (p *planner) LeavePlan(ctx context.Context, caller tool.Caller) error {
-	sess, ok := p.r.sessionOf(caller)
+	sess, ok := p.r.tree.Sessions.Find(caller.AgentID)
 	if !ok {
 		return session.ErrClosed
 	}
@@ -130,16 +130,4 @@ func (p *planner) preface(caller tool.Caller, then func(context.Context) string)
 		}
 		return text
 	}
-}
-
-// sessionOf finds the open session of a caller.
-func (r *Runtime) sessionOf(caller tool.Caller) (*session.Session, bool) {
-	if caller.AgentID == "" {
-		return r.lead, r.lead != nil
-	}
-	m, ok := r.members.find(caller.AgentID)
-	if !ok {
-		return nil, false
-	}
-	return m.session, true
 }

@@ -81,12 +81,6 @@ func (r *Runtime) copyAsks(ctx context.Context, from, to transcript.Ref) error {
 		if err := kept.Put(ctx, a); err != nil {
 			return err
 		}
-		if a.Answer != nil {
-			continue // it lies on the desk no more
-		}
-		if err := r.stores.desk.Lay(ctx, a); err != nil {
-			return err
-		}
 	}
 	return nil
 }

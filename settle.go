@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -63,49 +62,15 @@ func (r *Runtime) Settled(ctx context.Context) error {
 // process: a question of a teammate elsewhere is settled, its mail is marked read.
 const settleLook = time.Second
 
-// quiet reports whether nothing is at work. What each part says is looked at
-// twice: only when no session has moved in between did all of it hold at once.
+// quiet reports whether nothing is at work.
 func (r *Runtime) quiet(ctx context.Context) (bool, error) {
-	before, ok := r.epochs()
-	if !ok || len(r.jobs.Active("")) > 0 {
-		return false, nil
-	}
-	waiting, err := r.waiting(ctx)
-	if err != nil || waiting != "" {
-		return false, err
-	}
-	after, ok := r.epochs()
-	if !ok || len(r.jobs.Active("")) > 0 || len(before) != len(after) {
-		return false, nil
-	}
-	for s, epoch := range before {
-		if after[s] != epoch {
+	return r.tree.Sessions.Quiet(func() (bool, error) {
+		if len(r.jobs.Active("")) > 0 {
 			return false, nil
 		}
-	}
-	return true, nil
-}
-
-// epochs returns the state number of every session; ok is false when one is
-// busy.
-func (r *Runtime) epochs() (map[*session.Session]uint64, bool) {
-	epochs := make(map[*session.Session]uint64)
-	for _, s := range r.sessions() {
-		st := s.State()
-		if st.Busy {
-			return nil, false
-		}
-		epochs[s] = st.Epoch
-	}
-	return epochs, true
-}
-
-func (r *Runtime) sessions() []*session.Session {
-	all := []*session.Session{r.lead}
-	for _, m := range r.members.all() {
-		all = append(all, m.session)
-	}
-	return all
+		waiting, err := r.waiting(ctx)
+		return err == nil && waiting == "" && len(r.jobs.Active("")) == 0, err
+	})
 }
 
 // waiting says what is on its way to a session: the notice of a job, mail that is
@@ -116,9 +81,9 @@ func (r *Runtime) waiting(ctx context.Context) (string, error) {
 	if r.jobs.Waiting(lead.Key()) > 0 {
 		return "a job's end has not been told", nil
 	}
-	for _, m := range r.members.all() {
-		if r.jobs.Waiting(m.caller.Key()) > 0 {
-			return fmt.Sprintf("a job's end has not been told to %s", m.caller.AgentName), nil
+	for _, s := range r.tree.Sessions.Children() {
+		if caller := s.Caller(); r.jobs.Waiting(caller.Key()) > 0 {
+			return fmt.Sprintf("a job's end has not been told to %s", caller.AgentName), nil
 		}
 	}
 	if seat, ok := r.teams.Seat(lead); ok {
@@ -133,9 +98,9 @@ func (r *Runtime) openWork(ctx context.Context) []string {
 	if err != nil {
 		open = append(open, err.Error())
 	}
-	for _, m := range r.members.all() {
-		if m.caller.Depth > 0 && m.session.State().Busy {
-			open = append(open, fmt.Sprintf("%s is at work", m.caller.AgentName))
+	for _, s := range r.tree.Sessions.Children() {
+		if caller := s.Caller(); caller.Depth > 0 && s.State().Busy {
+			open = append(open, fmt.Sprintf("%s is at work", caller.AgentName))
 		}
 	}
 	for _, j := range r.jobs.Active("") {

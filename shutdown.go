@@ -34,7 +34,7 @@ func (r *Runtime) Kill() { _ = r.close(session.ErrClosed) }
 func (r *Runtime) close(cause error) error {
 	return r.closing(func() error {
 		err := r.lead.Close(cause)
-		r.members.close(cause)
+		r.tree.Sessions.Close(cause)
 		return errors.Join(err, r.end(), r.stores.close())
 	})
 }

@@ -72,7 +72,7 @@ func (r *Runtime) checkResume(ctx context.Context, ref transcript.Ref) error {
 	if ref.Agent == "" {
 		return nil
 	}
-	if _, live := r.members.find(ref.Agent); live {
+	if _, live := r.tree.Sessions.Find(ref.Agent); live {
 		return fmt.Errorf("agent %s is still at work", ref.Agent)
 	}
 	kept, err := r.stores.transcripts.Exists(ctx, ref)
@@ -98,7 +98,7 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 	agent := event.Agent{Session: ref.Session, ID: ref.Agent, Name: q.Type, Call: q.Call}
 	ended := make(chan event.Outcome, 1)
 	p := part{ref: ref, caller: caller, agent: agent, maxRounds: q.MaxTurns, idle: r.idleSubAgent(ref.Agent, ended)}
-	if parent, ok := r.sessionOf(q.Caller); ok && parent.State().Mode == permission.Plan {
+	if parent, ok := r.tree.Sessions.Find(q.Caller.AgentID); ok && parent.State().Mode == permission.Plan {
 		p.mode = permission.Plan // who plans cannot have others change things
 	}
 	if q.Type == prompt.Explore {
@@ -109,7 +109,7 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 	if err != nil {
 		return result, err
 	}
-	gone, err := r.addMember(&member{caller: caller, agent: agent, session: sess}, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt}, func() {})
+	gone, err := r.addChild(sess, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt}, nil, func() {})
 	if err == nil {
 		err = sess.Send(ctx, firstInput(q))
 	}

@@ -198,7 +198,7 @@ func TestAQuestionEndsAtItsDeadline(t *testing.T) {
 	overBackends(t, func(t *testing.T, w *teamWorld) {
 		w.settings(t, `{"orphanGraceMs": 300, "askDeadlineMs": 300}`)
 		w.asking(t, nil)
-		contains(t, w.does(t, "ann", running("echo late > late.txt"))[0], "Nobody answered the question within its time")
+		contains(t, w.does(t, "ann", running("echo late > late.txt"))[0], "Nobody answered within the time for it")
 		if exists(w.path("late.txt")) {
 			t.Error("the command ran")
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,22 +53,17 @@ func (r *Runtime) joinTeam(ctx context.Context) error {
 		return err
 	}
 	r.seat, r.works = seat, newActivity(seat)
-	r.tree.Elsewhere(func(ctx context.Context, a ask.Ask) error { return r.askLead(ctx, seat, a) })
+	r.tree.Questions.Elsewhere(func(ctx context.Context, a ask.Ask) error { return r.askLead(ctx, seat, a) })
 	return nil
 }
 
 // askLead puts a question to the lead. Somebody may have answered it before it was
 // on its way, when there was nothing to withdraw yet.
 func (r *Runtime) askLead(ctx context.Context, seat *team.Seat, a ask.Ask) error {
-	if _, err := seat.RequestPermission(ctx, a); err != nil || r.isPending(a.ID) {
+	if _, err := seat.RequestPermission(ctx, a); err != nil || r.tree.Questions.IsPending(a.ID) {
 		return err
 	}
 	return seat.WithdrawPermission(ctx, a.ID)
-}
-
-// isPending reports whether a question of the tree waits for its answer.
-func (r *Runtime) isPending(id string) bool {
-	return slices.ContainsFunc(r.tree.Pending(), func(a ask.Ask) bool { return a.ID == id })
 }
 
 // seated makes the main session the teammate that it is.
@@ -119,7 +113,7 @@ func (r *Runtime) serveSeat(watch context.Context) {
 func (r *Runtime) dropOldAsks(ctx context.Context, seat *team.Seat) {
 	open, err := seat.OpenPermissions(ctx)
 	for _, a := range open {
-		if r.isPending(a.ID) {
+		if r.tree.Questions.IsPending(a.ID) {
 			continue
 		}
 		err = errors.Join(err, seat.WithdrawPermission(ctx, a.ID))

@@ -94,9 +94,8 @@ func (b *inProcess) enter(ctx context.Context, s team.Spawn, p part, sess *sessi
 	b.mates[who] = sess
 	b.mu.Unlock()
 	gone := context.WithoutCancel(ctx)
-	_, err = b.r.addMember(&member{p.caller, p.agent, sess, s.Seat.Stopping()}, event.AgentStarted{
-		Type: s.Member.AgentType, Model: s.Member.Model, Teammate: true, Prompt: s.Member.Prompt,
-	}, func() { // lives as long as the teammate, so it holds no more than it needs
+	started := event.AgentStarted{Type: s.Member.AgentType, Model: s.Member.Model, Teammate: true, Prompt: s.Member.Prompt}
+	_, err = b.r.addChild(sess, started, s.Seat.Stopping(), func() { // lives as long as the teammate, so it holds no more than it needs
 		unwatch()
 		b.ended(gone, who)
 	})
@@ -120,7 +119,7 @@ func (b *inProcess) ended(ctx context.Context, who mailbox.Address) {
 	b.mu.Lock()
 	delete(b.mates, who)
 	b.mu.Unlock()
-	if b.r.members.areClosed() {
+	if b.r.tree.Sessions.Closed() {
 		return // the team stays as it is, to be resumed
 	}
 	if err := b.r.teams.Gone(ctx, who, "its session has ended"); err != nil {

@@ -11,28 +11,19 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/permission"
-	"github.com/cadre-dev/cadre/tool"
 )
-
-// pendingAsk is a question on its way to a person.
-type pendingAsk struct {
-	ask  ask.Ask
-	call tool.Call // by the tool's own name, its input as the tool expects it
-	// reply is where the call waits; nil when it was lost with its process.
-	reply chan agent.Verdict
-}
 
 // fixed reports whether the person is shown something else than the input, which
 // an answer therefore cannot change.
-func (p *pendingAsk) fixed() bool {
-	return p.ask.Tool != p.call.Name || !bytes.Equal(compact(p.ask.Input), compact(p.call.Input))
+func (q *question) fixed() bool {
+	return q.ask.Tool != q.call.Name || !bytes.Equal(compact(q.ask.Input), compact(q.call.Input))
 }
 
 // What models are told.
 const (
 	interruptedAsk = "The turn was interrupted before this call was permitted. It did not run."
 	changedWrongly = "The input was changed when it was approved, and is now wrong: "
-	nobodyAnswered = "Nobody answered the question within its time, so the call did not run. Go on without it, or say what you would need."
+	nobodyAnswered = "Nobody answered within the time for it, so the answer is no. Do not ask the same again: go on without it, or end your turn and say what you would need."
 	nobodyToAsk    = "Nobody can be asked in this run, so the answer is no. Find a way that needs no permission, or say in your answer what you would need."
 	refused        = "The person said no to this call. It did not run. Do not try the same by another way; ask what they want instead, or go on without it."
 	planRefused    = "The plan was not approved. Ask what should change, or revise it, and present it again."
@@ -48,7 +39,7 @@ func (o *owner) ask(life context.Context, req permitRequest, d permission.Decisi
 	}
 	call := req.call
 	call.Name = req.spec.Name
-	o.show(life, &pendingAsk{a, call, req.reply})
+	o.show(life, &question{ask: a, call: call, reply: req.reply})
 }
 
 // AskPrefix begins the ids of the questions of sessions.
@@ -81,28 +72,29 @@ func (o *owner) question(req permitRequest) ask.Ask {
 	return a
 }
 
-// show lets everybody who may answer see a question that is kept.
-func (o *owner) show(life context.Context, p *pendingAsk) {
-	id := p.ask.ID
-	o.asks[id] = p
-	o.tree.wait(o.agent, p.ask, func(ctx context.Context, answer ask.Answer) error {
-		return o.answer(ctx, id, answer)
-	})
-	if o.cfg.Desk != nil {
-		if err := o.cfg.Desk.Lay(context.WithoutCancel(life), p.ask); err != nil {
-			o.warn(fmt.Errorf("lay question %s on the desk: %w", id, err))
-		}
-	}
-	o.publish(event.Asked{Ask: p.ask})
-	asked := p.ask // what is sent must not change with the answer
-	for _, r := range o.tree.elsewhere() {
+// show opens a question that is kept: everybody who may answer sees it.
+func (o *owner) show(life context.Context, q *question) {
+	id := q.ask.ID
+	q.session, q.agent, q.onDesk = o.Session, o.agent, true
+	q.answer = func(ctx context.Context, answer ask.Answer) error { return o.answer(ctx, id, answer) }
+	asked := q.ask // what is sent must not change with the answer
+	o.tree.Questions.add(life, q)
+	o.publish(event.Asked{Ask: asked})
+	for _, r := range o.tree.Questions.elsewhere() {
 		o.pumps.Go(func() {
 			if err := r.send(life, asked); err != nil {
 				_ = o.put(life, unsent{id, err}) // at the end of the session nobody needs to know
 			}
 		})
 	}
-	o.armDeadline()
+}
+
+// openQuestion is an open question of this session; nil when there is none.
+func (o *owner) openQuestion(id string) *question {
+	if q := o.tree.Questions.find(id); q != nil && q.session == o.Session {
+		return q
+	}
+	return nil
 }
 
 // unsent says that a question could not be sent to where its answer would come
@@ -114,57 +106,57 @@ type unsent struct {
 
 // endUnsent refuses what nobody else can answer: the call would wait for ever.
 func (o *owner) endUnsent(life context.Context, u unsent) {
-	p := o.asks[u.id]
-	if p == nil {
+	q := o.openQuestion(u.id)
+	if q == nil {
 		return
 	}
 	o.warn(fmt.Errorf("send question %s to who may answer it: %w", u.id, u.err))
-	if p.reply == nil || o.tree.attendedHere() {
+	if q.reply == nil || o.tree.Questions.attendedHere() {
 		return
 	}
-	o.endAsk(life, p, ask.Answer{
+	o.endAsk(life, q, ask.Answer{
 		By: "relay", Message: "The question could not be sent to who may answer it, so the call did not run: " + u.err.Error(),
 	})
 }
 
-// settleAsk keeps an answer and lets the call go on. The first answer counts.
-func (o *owner) settleAsk(life context.Context, id string, answer ask.Answer) error {
-	p := o.asks[id]
-	switch {
-	case p == nil:
+// handleAnswer answers a question. The first answer counts.
+func (o *owner) handleAnswer(life context.Context, id string, answer ask.Answer) error {
+	q := o.openQuestion(id)
+	if q == nil {
 		return ask.ErrUnknown
-	case p.reply == nil:
-		return o.settleReopened(life, p, answer)
 	}
+	if answer.By == byDeadline {
+		o.endAsk(life, q, answer)
+		return nil
+	}
+	return o.keepAnswer(life, q, answer)
+}
+
+// keepAnswer stores an answer and lets the call go on.
+func (o *owner) keepAnswer(life context.Context, q *question, answer ask.Answer) error {
 	o.accept(life, &answer)
-	if err := o.cfg.Asks.Resolve(context.WithoutCancel(life), id, answer); err != nil {
-		return fmt.Errorf("keep the answer to %s: %w", id, err)
+	if q.reply == nil {
+		return o.keepLateAnswer(life, q, answer)
 	}
-	o.conclude(life, p, answer)
-	p.reply <- p.verdict(answer)
+	if err := o.cfg.Asks.Resolve(context.WithoutCancel(life), q.ask.ID, answer); err != nil {
+		return fmt.Errorf("keep the answer to %s: %w", q.ask.ID, err)
+	}
+	o.conclude(life, q, answer)
+	q.reply <- q.verdict(answer)
 	return nil
 }
 
-// conclude takes away a question whose answer is kept.
-func (o *owner) conclude(life context.Context, p *pendingAsk, answer ask.Answer) {
-	delete(o.asks, p.ask.ID)
-	o.tree.settled(p.ask.ID)
-	o.clearDesk(life, p.ask.ID)
+// conclude closes a question whose answer is kept.
+func (o *owner) conclude(life context.Context, q *question, answer ask.Answer) {
+	o.tree.Questions.remove(q.ask.ID)
+	o.clearDesk(life, q.ask.ID)
 	if answer.Allow {
 		o.grant(answer.Updates)
 	}
-	o.publish(event.Answered{ID: p.ask.ID, Answer: answer})
-	o.armDeadline()
+	o.publish(event.Answered{ID: q.ask.ID, Answer: answer})
 }
 
-func (o *owner) clearDesk(life context.Context, id string) {
-	if o.cfg.Desk == nil {
-		return
-	}
-	if err := o.cfg.Desk.Clear(context.WithoutCancel(life), id); err != nil {
-		o.warn(fmt.Errorf("clear question %s from the desk: %w", id, err))
-	}
-}
+func (o *owner) clearDesk(life context.Context, id string) { o.tree.Questions.clear(life, o.agent, id) }
 
 // accept has the rule changes of an answer written to where they belong. That comes
 // before the answer is kept: after a kill in between, the call needs no answer any
@@ -197,25 +189,25 @@ func (o *owner) grant(updates []ask.Suggestion) {
 }
 
 // verdict is what an answer means for the call.
-func (p *pendingAsk) verdict(a ask.Answer) agent.Verdict {
+func (q *question) verdict(a ask.Answer) agent.Verdict {
 	if !a.Allow {
-		return agent.Verdict{Reason: p.refusal(a), EndTurn: a.Interrupt}
+		return agent.Verdict{Reason: q.refusal(a), EndTurn: a.Interrupt}
 	}
 	v := agent.Verdict{Allow: true, Input: a.UpdatedInput}
-	if p.fixed() {
+	if q.fixed() {
 		v.Input = nil
 	}
 	if a.Message != "" {
-		v.Note = fmt.Sprintf("Your call of %s was approved with this note: %s", p.call.Name, a.Message)
+		v.Note = fmt.Sprintf("Your call of %s was approved with this note: %s", q.call.Name, a.Message)
 	}
 	return v
 }
 
-func (p *pendingAsk) refusal(a ask.Answer) string {
+func (q *question) refusal(a ask.Answer) string {
 	switch {
 	case a.Message != "":
 		return a.Message
-	case p.ask.Kind == ask.Plan:
+	case q.ask.Kind == ask.Plan:
 		return planRefused
 	}
 	return refused
@@ -224,56 +216,24 @@ func (p *pendingAsk) refusal(a ask.Answer) string {
 // dropAsks ends the questions of a turn that has ended. Those that a killed
 // process left open belong to no turn, and stay.
 func (o *owner) dropAsks(life context.Context, why string) {
-	for _, p := range o.asks {
-		if p.reply == nil {
-			continue
+	for _, q := range o.tree.Questions.of(o.Session) {
+		if q.reply != nil {
+			o.endAsk(life, q, ask.Answer{Message: why, By: "interrupt"})
 		}
-		o.endAsk(life, p, ask.Answer{Message: why, By: "interrupt"})
 	}
 }
 
 // endAsk answers a question that no person answers any more. When that cannot be
-// kept, the call is told all the same; the next opening settles what is kept.
-func (o *owner) endAsk(life context.Context, p *pendingAsk, answer ask.Answer) {
-	err := o.settleAsk(life, p.ask.ID, answer)
+// stored, the call gets the answer all the same; the next opening ends what is
+// stored as open.
+func (o *owner) endAsk(life context.Context, q *question, answer ask.Answer) {
+	err := o.keepAnswer(life, q, answer)
 	if err == nil {
 		return
 	}
 	o.fail(err)
-	delete(o.asks, p.ask.ID)
-	o.tree.settled(p.ask.ID)
-	if p.reply != nil {
-		p.reply <- p.verdict(answer)
-	}
-}
-
-// expireAsks ends the questions whose deadline has passed with a denial.
-func (o *owner) expireAsks(life context.Context) {
-	now := time.Now()
-	for _, p := range o.asks {
-		if expired(p.ask, now) {
-			o.endAsk(life, p, expiry)
-		}
-	}
-	o.armDeadline()
-}
-
-var expiry = ask.Answer{By: "deadline", Message: nobodyAnswered}
-
-func expired(a ask.Ask, now time.Time) bool {
-	return !a.Deadline.IsZero() && !a.Deadline.After(now)
-}
-
-// armDeadline sets the timer to the next deadline.
-func (o *owner) armDeadline() {
-	var next time.Time
-	for _, p := range o.asks {
-		if d := p.ask.Deadline; !d.IsZero() && (next.IsZero() || d.Before(next)) {
-			next = d
-		}
-	}
-	o.deadline.Stop()
-	if !next.IsZero() {
-		o.deadline.Reset(max(time.Until(next), 0))
+	o.tree.Questions.remove(q.ask.ID)
+	if q.reply != nil {
+		q.reply <- q.verdict(answer)
 	}
 }

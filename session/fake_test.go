@@ -112,9 +112,10 @@ func (m *memAsks) Pending(context.Context) ([]ask.Ask, error) {
 
 // memDesk is a desk in memory.
 type memDesk struct {
-	mu   sync.Mutex
-	lies map[string]ask.Ask
-	left map[string]ask.Answer
+	mu     sync.Mutex
+	lies   map[string]ask.Ask
+	left   map[string]ask.Answer
+	signal chan struct{} // of the watch; nil: there is none
 }
 
 func (d *memDesk) Lay(_ context.Context, a ask.Ask) error {
@@ -137,6 +138,9 @@ func (d *memDesk) Leave(_ context.Context, id string, a ask.Answer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left[id] = a
+	if d.signal != nil {
+		d.signal <- struct{}{}
+	}
 	return nil
 }
 
@@ -155,7 +159,12 @@ func (d *memDesk) Clear(_ context.Context, id string) error {
 	return nil
 }
 
-func (d *memDesk) Watch() (<-chan struct{}, func()) { return nil, func() {} }
+func (d *memDesk) Watch() (<-chan struct{}, func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.signal = make(chan struct{}, 1)
+	return d.signal, func() {}
+}
 
 // scriptModel answers by a function of the request.
 type scriptModel func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool)
@@ -216,7 +225,7 @@ func (t funcTool) Run(ctx context.Context, c tool.Call) (r tool.Result) { return
 func open(t *testing.T, log *memLog, m provider.Model, change func(*Config), tools ...tool.Tool) *Session {
 	t.Helper()
 	cfg := Config{
-		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(),
+		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(nil),
 		Agent: event.Agent{Session: "s"}, Line: func() transcript.Entry { return transcript.Entry{Cwd: "/w"} },
 		Model: m, ModelName: "m", Tools: tool.NewSet(tools...), Asks: &memAsks{},
 		Policy: permission.Policy{Mode: permission.Bypass},
@@ -229,7 +238,17 @@ func open(t *testing.T, log *memLog, m provider.Model, change func(*Config), too
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close(nil) })
+	serve(t, cfg.Tree)
 	return s
+}
+
+// serve lets the questions of a tree be answered from the desk, and end at their
+// deadline, until the test ends.
+func serve(t *testing.T, tree *Tree) {
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); tree.Questions.Serve(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
 }
 
 // until ranges over the session's events until one satisfies ok.

@@ -48,8 +48,7 @@ type owner struct {
 	again        []Input            // could not be kept, and goes with the next input
 	turn         *turn              // nil when idle
 	begun        bool               // there was a turn
-	asks         map[string]*pendingAsk
-	approvals    map[string]string // ids of asks that were approved late, by [callKey]
+	approvals    map[string]string  // ids of asks that were approved late, by [callKey]
 	epoch        uint64
 	arrived      bool // what was taken last came by the queue
 	unanswered   int  // bytes of bulk input that the model was given and has not answered
@@ -66,8 +65,7 @@ type owner struct {
 	telling bool
 	told    chan struct{}
 
-	deadline *time.Timer // of the next ask
-	closing  error       // why the session ends; nil while it lives
+	closing error // why the session ends; nil while it lives
 }
 
 type telling struct {
@@ -83,17 +81,10 @@ type idleResult struct {
 func newOwner(s *Session, cfg Config) *owner {
 	return &owner{
 		Session: s, cfg: cfg, toldMode: cfg.Policy.Mode,
-		asks: make(map[string]*pendingAsk), approvals: make(map[string]string),
-		idleDone: make(chan idleResult, 1),
-		told:     make(chan struct{}, 1),
-		deadline: stoppedTimer(),
+		approvals: make(map[string]string),
+		idleDone:  make(chan idleResult, 1),
+		told:      make(chan struct{}, 1),
 	}
-}
-
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
 }
 
 // run is the owner's goroutine. It ends when the session is closed or leaves,
@@ -142,8 +133,6 @@ func (o *owner) takeNext(life context.Context) {
 		o.wakeSeen = true
 	case <-o.told:
 		o.telling = false
-	case <-o.deadline.C:
-		o.expireAsks(life)
 	case <-ended:
 		o.leave(context.Cause(life))
 	}
@@ -165,7 +154,7 @@ func (o *owner) handle(life context.Context, msg any) {
 			o.turn.interrupt(msg.cause)
 		}
 	case answering:
-		msg.done <- o.settleAsk(life, msg.id, msg.answer)
+		msg.done <- o.handleAnswer(life, msg.id, msg.answer)
 	case setMode:
 		o.changeMode(msg.mode)
 		close(msg.done)
@@ -297,7 +286,6 @@ const tellPatience = 15 * time.Second
 
 // finish waits for everything the owner started and closes the transcript.
 func (o *owner) finish(life context.Context) {
-	o.deadline.Stop()
 	o.abandonAsks(life)
 	o.pumps.Wait()
 	if o.idling {

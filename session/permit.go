@@ -73,7 +73,7 @@ func (o *owner) permit(life context.Context, req permitRequest) {
 		req.reply <- agent.Verdict{Allow: true}
 	case o.closing != nil || o.turn == nil:
 		req.reply <- agent.Verdict{Reason: interruptedAsk}
-	case !o.tree.Attended():
+	case !o.tree.Questions.Attended():
 		o.deny(req, d, d.Reason+" "+nobodyToAsk)
 	default:
 		o.ask(life, req, d)

@@ -96,13 +96,13 @@ type past struct {
 // checks that nothing is left over.
 func (p *past) settle(t *rapid.T) {
 	ctx := context.Background()
-	cfg := p.config(NewTree())
+	cfg := p.config(NewTree(p.desk))
 	cfg.Model, cfg.Tools = echoModel(), tool.NewSet()
 	s, err := Open(ctx, cfg)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	for _, a := range cfg.Tree.Pending() {
+	for _, a := range cfg.Tree.Questions.Pending() {
 		if err := s.Answer(ctx, a.ID, ask.Answer{}); err != nil {
 			t.Fatalf("answer: %v", err)
 		}
@@ -138,7 +138,7 @@ func (p *past) config(tree *Tree) Config {
 	return Config{
 		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: p.log, Tree: tree, Agent: event.Agent{Session: "s"},
 		Line:      func() transcript.Entry { return transcript.Entry{} },
-		ModelName: "m", Asks: p.asks, Desk: p.desk, MaxRounds: 6,
+		ModelName: "m", Asks: p.asks, MaxRounds: 6,
 		Policy: permission.Policy{Folders: []string{"/w"}},
 	}
 }
@@ -157,7 +157,7 @@ func shows(messages []transcript.Message, text string) bool {
 // live opens a session, does random things to it, and closes or kills it.
 func (p *past) live(t *rapid.T) {
 	draws := newDraws(t)
-	cfg := p.config(NewTree())
+	cfg := p.config(NewTree(p.desk))
 	cfg.Model, cfg.Lean = draws.model(), draws.bool()
 	cfg.Tools = tool.NewSet(draws.tool("Good", false), draws.tool("Bad", true), draws.asking("Asks"), waits())
 	disk := &disk{}

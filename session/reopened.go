@@ -28,8 +28,8 @@ const stillOpen = "This agent was restarted while the question whether this call
 // reopening sorts the asks that are pending when a session is opened.
 type reopening struct {
 	results  map[string]string // what becomes of calls without a result, by tool_use id; for the others it is unknown
-	open     []*pendingAsk     // questions that go on
-	answered []*pendingAsk     // whose answer the model has yet to be told, or to act on
+	open     []*question       // questions that go on
+	answered []*question       // whose answer the model has yet to be told, or to act on
 	over     []overAsk
 	told     map[string]bool // ids of asks whose answer stands in the transcript
 }
@@ -58,7 +58,7 @@ func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reope
 		}
 	}
 	for _, a := range asks {
-		p := &pendingAsk{ask: a, call: o.asked(calls[a.ToolUseID])}
+		p := &question{ask: a, call: o.asked(calls[a.ToolUseID])}
 		switch {
 		case a.Answer != nil:
 			r.answered = append(r.answered, p)
@@ -76,7 +76,7 @@ func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reope
 
 // reopen takes in a question whose call has no result yet. A denial that came
 // meanwhile is that result.
-func (r *reopening) reopen(p *pendingAsk, meanwhile *ask.Answer) {
+func (r *reopening) reopen(p *question, meanwhile *ask.Answer) {
 	if meanwhile != nil && !meanwhile.Allow {
 		r.results[p.call.ID] = p.refusal(*meanwhile)
 		r.over = append(r.over, overAsk{p.ask.ID, *meanwhile})
@@ -90,14 +90,12 @@ func (r *reopening) reopen(p *pendingAsk, meanwhile *ask.Answer) {
 // answerMeanwhile is the answer that a question got while no process was there:
 // one that was left on the desk, or that of its deadline. nil: none.
 func (o *owner) answerMeanwhile(ctx context.Context, a ask.Ask) *ask.Answer {
-	if o.cfg.Desk != nil {
-		answer, ok, err := o.cfg.Desk.Left(ctx, a)
-		if err != nil {
-			o.warn(fmt.Errorf("look for the answer to %s: %w", a.ID, err))
-		}
-		if ok {
-			return &answer
-		}
+	answer, ok, err := o.tree.Questions.left(ctx, a)
+	if err != nil {
+		o.warn(err)
+	}
+	if ok {
+		return &answer
 	}
 	if expired(a, time.Now()) {
 		answer := expiry
@@ -153,7 +151,7 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 		if answer == nil {
 			continue
 		}
-		if err := o.settleAsk(life, p.ask.ID, *answer); err != nil {
+		if err := o.handleAnswer(life, p.ask.ID, *answer); err != nil {
 			o.warn(err)
 		}
 	}
@@ -163,9 +161,8 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 	}
 }
 
-// settleReopened keeps the answer to a question whose call is gone.
-func (o *owner) settleReopened(life context.Context, p *pendingAsk, answer ask.Answer) error {
-	o.accept(life, &answer)
+// keepLateAnswer stores the answer to a question whose call is gone.
+func (o *owner) keepLateAnswer(life context.Context, p *question, answer ask.Answer) error {
 	answered := p.ask
 	answered.Answer = &answer
 	if err := o.cfg.Asks.Put(context.WithoutCancel(life), answered); err != nil {
@@ -179,7 +176,7 @@ func (o *owner) settleReopened(life context.Context, p *pendingAsk, answer ask.A
 
 // bring makes an answer count: an approval lets the call pass when it is made
 // again, and the model is told, unless it was.
-func (o *owner) bring(life context.Context, p *pendingAsk, told bool) {
+func (o *owner) bring(life context.Context, p *question, told bool) {
 	text, call, allowed := o.answerText(p)
 	if allowed {
 		o.approvals[callKey(call, p.shown())] = p.ask.ID
@@ -205,7 +202,7 @@ func (o *owner) bring(life context.Context, p *pendingAsk, told bool) {
 
 // answerText words an answer for the model. allowed is whether the call may be
 // made now, call the one that may.
-func (o *owner) answerText(p *pendingAsk) (text string, call tool.Call, allowed bool) {
+func (o *owner) answerText(p *question) (text string, call tool.Call, allowed bool) {
 	answer, call := *p.ask.Answer, p.call
 	text = fmt.Sprintf("The question about your call of %s, which was open when this agent was restarted, has its answer: ", call.Name)
 	if !answer.Allow {
@@ -255,9 +252,9 @@ func (o *owner) resolve(life context.Context, id string, answer ask.Answer) bool
 }
 
 // shown is what the person saw in place of the input; nil when that was it.
-func (p *pendingAsk) shown() json.RawMessage {
-	if p.fixed() {
-		return p.ask.Input
+func (q *question) shown() json.RawMessage {
+	if q.fixed() {
+		return q.ask.Input
 	}
 	return nil
 }
@@ -281,10 +278,11 @@ func reminder(text string) string { return "<system-reminder>\n" + text + "\n</s
 // abandonAsks ends what a killed process left open, when the agent leaves for
 // good. At any other end those questions stay for the next opening.
 func (o *owner) abandonAsks(life context.Context) {
-	for id, p := range o.asks {
+	for _, q := range o.tree.Questions.of(o.Session) {
+		id := q.ask.ID
 		if errors.Is(o.closing, ErrLeave) && o.resolve(life, id, ask.Answer{By: "interrupt", Message: "the agent has left"}) {
 			o.clearDesk(life, id)
 		}
-		o.tree.settled(p.ask.ID)
+		o.tree.Questions.remove(id)
 	}
 }

@@ -65,7 +65,7 @@ func (k *killed) reopen(t *testing.T, change func(*Config)) *Session {
 	}
 	return open(t, k.log, model, func(c *Config) {
 		folders(c)
-		c.Asks, c.Desk = k.asks, k.desk
+		c.Asks, c.Tree = k.asks, NewTree(k.desk)
 		if change != nil {
 			change(c)
 		}
@@ -91,7 +91,7 @@ func TestAQuestionSurvivesTheKillOfItsAsker(t *testing.T) {
 		if told := kept(t, k.log)[2].Content[0]; told.Text != stillOpen || !told.IsError {
 			t.Errorf("the result of the call is %+v", told)
 		}
-		if s.State().Busy || len(k.pending(t)) != 1 || len(k.desk.lies) != 1 || len(s.tree.Pending()) != 1 {
+		if s.State().Busy || len(k.pending(t)) != 1 || len(k.desk.lies) != 1 || len(s.tree.Questions.Pending()) != 1 {
 			t.Error("the question is not open")
 		}
 		if err := s.Close(nil); err != nil {
@@ -305,7 +305,7 @@ func TestAQuestionWhoseCallIsDoneIsDropped(t *testing.T) {
 		Role: transcript.User, Content: []transcript.Block{tool.Text("done").Block(tool.Call{ID: "waits"})},
 	}})
 	s := k.reopen(t, nil)
-	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || len(s.tree.Pending()) != 0 {
+	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || len(s.tree.Questions.Pending()) != 0 {
 		t.Errorf("left over: %+v", k.pending(t))
 	}
 }
@@ -317,7 +317,7 @@ func TestAnAgentThatLeavesForGoodTakesItsQuestionsAlong(t *testing.T) {
 	})
 	_ = s.Prompt(t.Context(), "and now leave")
 	<-s.Done()
-	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || len(s.tree.Pending()) != 0 {
+	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || len(s.tree.Questions.Pending()) != 0 {
 		t.Errorf("left over: %+v", k.pending(t))
 	}
 }
@@ -326,8 +326,8 @@ func TestAReopenedQuestionIsSentElsewhere(t *testing.T) {
 	k := killedWhileAsking(nil)
 	s := k.reopen(t, func(c *Config) {
 		tree := c.Tree
-		tree.Elsewhere(func(ctx context.Context, a ask.Ask) error {
-			return tree.Answer(ctx, a.ID, ask.Answer{Message: "the lead says no"})
+		tree.Questions.Elsewhere(func(ctx context.Context, a ask.Ask) error {
+			return tree.Questions.Answer(ctx, a.ID, ask.Answer{Message: "the lead says no"})
 		})
 	})
 	if end := until[event.TurnEnded](t, s, nil); !strings.Contains(end.Outcome.Text, "the lead says no") {

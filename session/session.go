@@ -44,7 +44,6 @@ type Config struct {
 
 	Policy      permission.Policy
 	Asks        ask.Store
-	Desk        ask.Desk      // where other processes see the questions; may be nil
 	AskDeadline time.Duration // 0: questions wait for ever
 	// Accept, when set, is called by the owner with each approval that brings
 	// rule changes, before it is kept. It writes those that are meant for settings
@@ -102,6 +101,7 @@ type Session struct {
 	ref    transcript.Ref
 	tree   *Tree
 	agent  event.Agent
+	caller tool.Caller
 	queue  chan any
 	gone   chan struct{} // closed when the owner has ended
 	end    context.CancelCauseFunc
@@ -128,7 +128,7 @@ type State struct {
 // Close, whatever becomes of ctx.
 func Open(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{
-		ref: cfg.Ref, tree: cfg.Tree, agent: cfg.Agent,
+		ref: cfg.Ref, tree: cfg.Tree, agent: cfg.Agent, caller: cfg.Caller,
 		queue: make(chan any), gone: make(chan struct{}),
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -145,6 +145,12 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 
 // Ref names the session's transcript.
 func (s *Session) Ref() transcript.Ref { return s.ref }
+
+// Agent says who the session's events are about.
+func (s *Session) Agent() event.Agent { return s.agent }
+
+// Caller is the identity under which its tools run.
+func (s *Session) Caller() tool.Caller { return s.caller }
 
 // Send queues input. It returns when the owner has it; [Input.Kept] tells when
 // it is in the transcript. A busy session takes it in between two rounds.
@@ -176,7 +182,7 @@ func (s *Session) Interrupt(ctx context.Context, cause error) error {
 // Answer answers a pending question of this session or of one it started. It
 // returns when the answer is kept.
 func (s *Session) Answer(ctx context.Context, id string, answer ask.Answer) error {
-	return s.tree.Answer(ctx, id, answer)
+	return s.tree.Questions.Answer(ctx, id, answer)
 }
 
 func (s *Session) answer(ctx context.Context, id string, answer ask.Answer) error {
@@ -213,7 +219,7 @@ func (s *Session) SetModel(ctx context.Context, m provider.Model, name string) e
 }
 
 // Attend says that questions can be answered until leave is called.
-func (s *Session) Attend() (leave func()) { return s.tree.Attend() }
+func (s *Session) Attend() (leave func()) { return s.tree.Questions.Attend() }
 
 // Events are the events of the whole tree after this sequence number; see
 // [event.Stream.Subscribe].

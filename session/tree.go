@@ -7,28 +7,32 @@ import (
 	"github.com/cadre-dev/cadre/event"
 )
 
-// Tree is what a main session and everything it started share: the stream of
-// events, who can answer questions, and which questions wait.
+// Tree is what a main session and everything it started share.
 type Tree struct {
-	Stream *event.Stream
-	memory memory
+	Stream    *event.Stream
+	Sessions  *Register  // which of them are alive
+	Questions *Questions // what they ask, and who can answer
 
-	mu        sync.Mutex
-	answerers int
-	expected  bool // one of the answerers is a front end that has not come yet
-	relays    []*relay
-	calm      chan struct{}
-	waiting   []*waiting       // pending questions, oldest first
-	grants    []ask.Suggestion // accepted with answers; append only
+	memory memory
+	calm   chan struct{}
+
+	mu     sync.Mutex
+	grants []ask.Suggestion // accepted with answers; append only
 }
 
-// NewTree makes a tree with an open stream.
-func NewTree() *Tree {
-	return &Tree{Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: make(chan struct{}, 1)}
+// NewTree makes a tree with an open stream. desk is where its questions lie for
+// other processes; nil: nowhere.
+func NewTree(desk ask.Desk) *Tree {
+	t := &Tree{
+		Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: make(chan struct{}, 1),
+	}
+	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
+	t.Questions = &Questions{stream: t.Stream, desk: desk, changed: make(chan struct{}, 1)}
+	return t
 }
 
 // Calm is signalled when something of the tree may have come to rest: whenever a
-// session that is not busy has taken something in, and by [Tree.SignalCalm]. It
+// session that is not busy has handled a message, and by [Tree.SignalCalm]. It
 // has room for one signal and serves one listener.
 func (t *Tree) Calm() <-chan struct{} { return t.calm }
 
@@ -38,33 +42,6 @@ func (t *Tree) SignalCalm() {
 	case t.calm <- struct{}{}:
 	default:
 	}
-}
-
-// Expect says that a front end will attend soon: until the first call of
-// [Tree.Attend], questions wait for it as if it were there. A resumed team may ask
-// before the front end of its lead has begun.
-func (t *Tree) Expect() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.answerers == 0 {
-		t.answerers, t.expected = 1, true
-	}
-}
-
-// Attend says that from now until leave is called somebody can answer
-// questions. Without anybody, what would be asked is denied at once.
-func (t *Tree) Attend() (leave func()) {
-	t.mu.Lock()
-	if t.expected {
-		t.answerers, t.expected = 0, false
-	}
-	t.answerers++
-	t.mu.Unlock()
-	return sync.OnceFunc(func() {
-		t.mu.Lock()
-		t.answerers--
-		t.mu.Unlock()
-	})
 }
 
 // Grant adds rule changes that a person accepted, which count for every session of

@@ -35,11 +35,11 @@ func events(tree *Tree) (bodies []event.Event) {
 }
 
 func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
-	tree := NewTree()
+	tree := NewTree(nil)
 	var given []ask.Answer
 	fails := true
 	relay := func() {
-		tree.Relay(mate, ask.Ask{ID: "q1"}, func(_ context.Context, a ask.Answer) error {
+		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(_ context.Context, a ask.Answer) error {
 			if fails {
 				return errDisk
 			}
@@ -49,24 +49,24 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 	}
 	relay()
 	relay() // comes again, and is asked once
-	if pending := tree.Pending(); len(pending) != 1 || pending[0].ID != "q1" {
+	if pending := tree.Questions.Pending(); len(pending) != 1 || pending[0].ID != "q1" {
 		t.Fatalf("pending = %+v", pending)
 	}
-	if err := tree.Answer(t.Context(), "q1", ask.Answer{Allow: true}); !errors.Is(err, errDisk) {
+	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{Allow: true}); !errors.Is(err, errDisk) {
 		t.Errorf("an answer that does not get there: %v", err)
 	}
 	fails = false
-	if err := tree.Answer(t.Context(), "q1", ask.Answer{Allow: true}); err != nil {
+	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{Allow: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {
+	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {
 		t.Errorf("a second answer: %v", err)
 	}
-	if tree.Settle("q1", ask.Answer{}) {
+	if tree.Questions.Settle(t.Context(), "q1", ask.Answer{}) {
 		t.Error("settled twice")
 	}
-	if len(given) != 1 || !given[0].Allow || len(tree.Pending()) != 0 {
-		t.Errorf("given %+v, pending %+v", given, tree.Pending())
+	if len(given) != 1 || !given[0].Allow || len(tree.Questions.Pending()) != 0 {
+		t.Errorf("given %+v, pending %+v", given, tree.Questions.Pending())
 	}
 	evs := events(tree)
 	if len(evs) != 2 || evs[0].Agent != mate || evs[1].Agent != mate {
@@ -79,16 +79,16 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 
 func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := NewTree()
+		tree := NewTree(nil)
 		given, goOn := 0, make(chan struct{})
-		tree.Relay(mate, ask.Ask{ID: "q1"}, func(context.Context, ask.Answer) error {
+		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error {
 			given++
 			<-goOn
 			return nil
 		})
 		results := make(chan error, 10)
 		for range 10 {
-			go func() { results <- tree.Answer(t.Context(), "q1", ask.Answer{Allow: true}) }()
+			go func() { results <- tree.Questions.Answer(t.Context(), "q1", ask.Answer{Allow: true}) }()
 		}
 		synctest.Wait() // now each of them wants to answer
 		close(goOn)
@@ -107,12 +107,12 @@ func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 }
 
 func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
-	tree := NewTree()
-	tree.Relay(mate, ask.Ask{ID: "q1"}, func(context.Context, ask.Answer) error { return errors.New("too late") })
-	if !tree.Settle("q1", ask.Answer{By: "person"}) {
+	tree := NewTree(nil)
+	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error { return errors.New("too late") })
+	if !tree.Questions.Settle(t.Context(), "q1", ask.Answer{By: "person"}) {
 		t.Error("it was not waiting")
 	}
-	if err := tree.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {
+	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {
 		t.Errorf("an answer after that: %v", err)
 	}
 	if n := len(events(tree)); n != 2 {
@@ -122,12 +122,12 @@ func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
 
 func TestAQuestionGoesElsewhereWhenNobodyIsInFront(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
-	tree := NewTree()
-	leave := tree.Elsewhere(func(ctx context.Context, a ask.Ask) error {
+	tree := NewTree(nil)
+	leave := tree.Questions.Elsewhere(func(ctx context.Context, a ask.Ask) error {
 		if a.Team != "crew" || a.AgentName != "mate" || a.Tool != "Write" {
 			t.Errorf("ask = %+v", a)
 		}
-		return tree.Answer(ctx, a.ID, ask.Answer{Allow: true, By: "lead"})
+		return tree.Questions.Answer(ctx, a.ID, ask.Answer{Allow: true, By: "lead"})
 	})
 	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) {
 		folders(c)
@@ -138,7 +138,7 @@ func TestAQuestionGoesElsewhereWhenNobodyIsInFront(t *testing.T) {
 		t.Errorf("outcome = %+v", end.Outcome)
 	}
 	leave()
-	if tree.Attended() {
+	if tree.Questions.Attended() {
 		t.Error("it still counts after it has left")
 	}
 }
@@ -147,7 +147,7 @@ func TestACallIsRefusedWhenItsQuestionCannotBeSent(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
 	elsewhere := func(c *Config) {
 		folders(c)
-		c.Tree.Elsewhere(func(context.Context, ask.Ask) error { return errors.New("the lead has no inbox") })
+		c.Tree.Questions.Elsewhere(func(context.Context, ask.Ask) error { return errors.New("the lead has no inbox") })
 	}
 	s := open(t, &memLog{}, callOnce("Write"), elsewhere, write)
 	_ = s.Prompt(t.Context(), "go")
@@ -243,16 +243,16 @@ func TestAPlanIsAQuestionOfItsOwnKind(t *testing.T) {
 func TestAQuestionLiesOnTheDeskUntilItIsSettled(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
 	desk := &memDesk{}
-	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Desk = desk }, write)
+	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk) }, write)
 	defer s.Attend()()
 	_ = s.Prompt(t.Context(), "go")
 	a := until[event.Asked](t, s, nil).Ask
 	lies, _ := desk.Open(t.Context())
-	if len(lies) != 1 || lies[0].ID != a.ID || s.tree.Pending()[0].ID != a.ID {
+	if len(lies) != 1 || lies[0].ID != a.ID || s.tree.Questions.Pending()[0].ID != a.ID {
 		t.Errorf("on the desk: %+v", lies)
 	}
 	_ = s.Answer(t.Context(), a.ID, ask.Answer{Allow: true})
-	if lies, _ = desk.Open(t.Context()); len(lies) != 0 || len(s.tree.Pending()) != 0 {
+	if lies, _ = desk.Open(t.Context()); len(lies) != 0 || len(s.tree.Questions.Pending()) != 0 {
 		t.Errorf("on the desk afterwards: %+v", lies)
 	}
 	until[event.TurnEnded](t, s, nil)
