@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,7 +19,26 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain holds all tests of the package to leaving nothing behind: no goroutine,
+// and no file in the temporary folder.
+func TestMain(m *testing.M) {
+	temp, err := os.MkdirTemp("", "cadre-builtin-test-")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"TMPDIR", "TMP"} { // the second on Windows
+		os.Setenv(name, temp)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		left, err := os.ReadDir(temp)
+		if err != nil || len(left) > 0 {
+			fmt.Fprintln(os.Stderr, "left in the temporary folder:", left, err)
+			code = max(code, 1)
+		}
+		os.RemoveAll(temp)
+		os.Exit(code)
+	}))
+}
 
 // desk is a session's tools over a temporary folder.
 type desk struct {

@@ -121,7 +121,7 @@ func TestTaskUpdateSaysWhenTheOwnerWasNotTold(t *testing.T) {
 }
 
 func TestTasksWithoutATeam(t *testing.T) {
-	o := newOffice()
+	o := newOffice(t)
 	o.play(t, []step{
 		{chief, "TaskCreate", `{"subject":"mine","description":"x"}`, "Task #1 created successfully: mine", ``},
 		{chief, "TaskUpdate", `{"taskId":"1","owner":"anybody","status":"in_progress"}`, "Updated task #1 owner, status", ``},

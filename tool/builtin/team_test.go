@@ -20,7 +20,7 @@ import (
 )
 
 func TestTeamCreateAndDelete(t *testing.T) {
-	o := newOffice()
+	o := newOffice(t)
 	path := o.rosters.Path("My Team!")
 	created := o.call(t, chief, "TeamCreate", `{"team_name":"My Team!","description":"d","agent_type":"boss"}`)
 	want := "{\n  \"team_name\": \"My Team!\",\n  \"team_file_path\": " + quoted(t, path) + ",\n  \"lead_agent_id\": \"team-lead@My Team!\"\n}"
@@ -260,7 +260,7 @@ func TestAgentChecksTypeTeamAndName(t *testing.T) {
 }
 
 func TestSubAgent(t *testing.T) {
-	o := newOffice()
+	o := newOffice(t)
 	o.spawner.result = builtin.SubAgentResult{
 		AgentID: "add4de9", Content: []transcript.Block{{Type: transcript.Thinking, Text: "hm"}, transcript.TextBlock("final answer")},
 		Usage: transcript.Usage{InputTokens: 10, OutputTokens: 20}, Tokens: 30, ToolCalls: 1, Took: 11802 * time.Millisecond,
@@ -320,7 +320,7 @@ func TestTeamToolSchemas(t *testing.T) {
 			"run_in_background:boolean subagent_type:string* team_name:string use_splitpane:boolean",
 	}
 	got := make(map[string]string)
-	for _, item := range newOffice().tools.All() {
+	for _, item := range newOffice(t).tools.All() {
 		got[item.Spec().Name] = outline(t, item.Spec().Schema.JSON())
 		if len(item.Spec().Description) < 200 {
 			t.Errorf("%s is hardly described", item.Spec().Name)
@@ -411,7 +411,7 @@ func TestWhereTeammatesAreShown(t *testing.T) {
 		{`,"use_splitpane":true`, "current", false},
 		{`,"use_splitpane":false`, "w1", true},
 	} {
-		o := newOffice()
+		o := newOffice(t)
 		o.backend.kind = "tmux"
 		o.call(t, chief, "TeamCreate", `{"team_name":"alpha"}`)
 		r := o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"w1"`+tt.input+`}`)
@@ -448,7 +448,7 @@ func TestReceiptOfAMessage(t *testing.T) {
 }
 
 func TestLeadModelDecidesOnPlansOnlyWhereItMay(t *testing.T) {
-	o := newOfficeBy(team.Policy{PlanApproval: "person"})
+	o := newOfficeBy(t, team.Policy{PlanApproval: "person"})
 	o.call(t, chief, "TeamCreate", `{"team_name":"alpha"}`)
 	o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"pl","mode":"plan"}`)
 	r := o.call(t, chief, "SendMessage", `{"type":"plan_approval_response","recipient":"pl","request_id":"plan_approval-1@pl@alpha","approve":true}`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -32,9 +33,9 @@ type office struct {
 	decided func()      // what happens between a permission and its call
 }
 
-func newOffice() *office { return newOfficeBy(team.Policy{PlanApproval: "lead"}) }
+func newOffice(t *testing.T) *office { return newOfficeBy(t, team.Policy{PlanApproval: "lead"}) }
 
-func newOfficeBy(policy team.Policy) *office {
+func newOfficeBy(t *testing.T, policy team.Policy) *office {
 	kept := memstore.New()
 	o := &office{rosters: kept.Teams(), list: kept.Tasks(), posting: &posting{Store: kept.Mail()}, spawner: &spawner{}, backend: &silentBackend{kind: "in-process"}}
 	o.mail = o.posting
@@ -44,7 +45,10 @@ func newOfficeBy(policy team.Policy) *office {
 		Policy: policy,
 	})
 	o.jobs = job.NewPool(nil)
-	space := builtin.NewWorkspace(builtin.WorkspaceConfig{Dir: chief.Cwd})
+	outputs := t.TempDir()
+	space := builtin.NewWorkspace(builtin.WorkspaceConfig{
+		Dir: chief.Cwd, Output: func(job string) string { return filepath.Join(outputs, job+".output") },
+	})
 	types := []builtin.AgentType{
 		{Name: "general-purpose", Description: "for everything"}, {Name: "Explore", Description: "for looking around"},
 	}
@@ -58,7 +62,7 @@ func newOfficeBy(policy team.Policy) *office {
 // officeWith has the team alpha with these teammates.
 func officeWith(t *testing.T, mates ...string) *office {
 	t.Helper()
-	o := newOffice()
+	o := newOffice(t)
 	o.call(t, chief, "TeamCreate", `{"team_name":"alpha"}`)
 	for _, name := range mates {
 		o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"`+name+`"}`)

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/tool"
@@ -38,12 +37,14 @@ type Workspace struct {
 
 // WorkspaceConfig says how to set a Workspace up.
 type WorkspaceConfig struct {
-	Dir     string                  // the working folder at first; absolute
-	Ledger  *Ledger                 // shared by all sessions of the runtime; nil makes one for this session
-	Output  func(job string) string // file for the whole output of a command: layout.Root.JobOutput; nil is a new temporary folder
-	Env     []string                // environment of commands; nil is that of this process
-	Closed  func(path string) bool  // resolved files that searches must not show, since a rule denies reading them; nil: none
-	Secrets []string                // values that must not be in it, beside the keys that are known by name
+	Dir    string  // the working folder at first; absolute
+	Ledger *Ledger // shared by all sessions of the runtime; nil makes one for this session
+	// Output is the file for the whole output of a command that runs as this job
+	// (layout.Root.JobOutput). It must be set: whoever names the folder removes it.
+	Output  func(job string) string
+	Env     []string               // environment of commands; nil is that of this process
+	Secrets []string               // values that must not be in Env, beside the keys that are known by name
+	Closed  func(path string) bool // resolved files that searches must not show, since a rule denies reading them; nil: none
 }
 
 // NewWorkspace sets up the workspace of a session. It touches no file.
@@ -55,10 +56,6 @@ func NewWorkspace(c WorkspaceConfig) *Workspace {
 	}
 	if w.ledger == nil {
 		w.ledger = NewLedger()
-	}
-	if w.output == nil {
-		dir := filepath.Join(os.TempDir(), "cadre-"+ids.Hex(16)) // not to be guessed by other users
-		w.output = func(job string) string { return filepath.Join(dir, job+".output") }
 	}
 	w.env = sync.OnceValue(func() []string { return proc.WithoutSecrets(c.Env, c.Secrets...) })
 	return w
