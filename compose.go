@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -49,7 +50,7 @@ func (r *Runtime) compose(watch context.Context) {
 		// in front.
 		r.tree.Questions.Elsewhere(func(context.Context, ask.Ask) error { return nil })
 	}
-	r.tally = event.NewTally()
+	r.tally = event.NewTally(provider.Cost)
 	whole := context.WithoutCancel(watch)
 	figures, following := r.tree.Stream.Subscribe(whole, 0), r.tree.Stream.Subscribe(whole, 0)
 	r.folding.Go(func() { r.tally.Fold(figures) })

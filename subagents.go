@@ -124,7 +124,7 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 	}
 	r.tally.Until(r.tree.Stream.Last(), ctx.Done())
 	sum := r.tally.Of(ref.Agent)
-	result.ToolCalls, result.Tokens, result.Took = sum.ToolCalls, sum.Tokens(), time.Since(started)
+	result.ToolCalls, result.Tokens, result.Took = sum.ToolCalls, sum.Spent().Usage.Total(), time.Since(started)
 	select {
 	case out := <-ended:
 		result.Content = []transcript.Block{transcript.TextBlock(out.Text)}

@@ -145,7 +145,7 @@ func (w *Writer) assistant(a event.Agent, e transcript.Entry) error {
 // interruptions, the prompt of a sub-agent. Its own prompts and the mail of the
 // main session are not repeated (golden t1, t11).
 func (w *Writer) user(a event.Agent, e transcript.Entry) error {
-	if a.ID == "" && !hasResult(e.Message) && interruption(e.Message) == "" {
+	if a.ID == "" && !hasResult(e.Message) && e.Message.Interruption() == "" {
 		return nil
 	}
 	return w.line(wireUser{
@@ -169,15 +169,6 @@ func hasResult(m transcript.Message) bool {
 		}
 	}
 	return false
-}
-
-// interruption returns the mark of an interrupted turn when m is one.
-func interruption(m transcript.Message) string {
-	switch text := transcript.JoinText(m.Content); text {
-	case transcript.Interrupted, transcript.InterruptedForTool:
-		return text
-	}
-	return ""
 }
 
 func (w *Writer) retry(r event.Retrying) wireRetry {

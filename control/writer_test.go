@@ -3,7 +3,6 @@ package control
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,53 +220,50 @@ func TestResult(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		outcome *event.Outcome
-		before  []event.Event
+		mark    string // that the interruption left
 		end     End
 		want    map[string]any
 	}{
-		{"done", &done, nil, End{}, map[string]any{
+		{"done", &done, "", End{}, map[string]any{
 			"subtype": "success", "is_error": false, "terminal_reason": "completed", "result": "the answer", "errors": nil,
 			"num_turns": 2.0, "stop_reason": "end_turn", "duration_api_ms": 1000.0,
 		}},
-		{"limit of rounds", ptr(with(func(o *event.Outcome) { o.Reason = event.MaxRounds; o.StopReason = "tool_use" })), nil, End{}, map[string]any{
+		{"limit of rounds", ptr(with(func(o *event.Outcome) { o.Reason = event.MaxRounds; o.StopReason = "tool_use" })), "", End{}, map[string]any{
 			"subtype": "error_max_turns", "is_error": true, "terminal_reason": "max_turns", "result": nil,
 			"errors": []any{"Reached maximum number of turns (2)"}, "num_turns": 3.0, "stop_reason": "tool_use",
 		}},
 		{"error of the API", ptr(with(func(o *event.Outcome) {
 			o.Reason, o.Class, o.Status, o.Err, o.StopReason = event.Failed, "invalid_request", 400, "BAD", ""
-		})), nil, End{}, map[string]any{
+		})), "", End{}, map[string]any{
 			"subtype": "success", "is_error": true, "terminal_reason": "api_error", "result": "API Error: 400 BAD", "errors": nil,
 			"stop_reason": "stop_sequence", "api_error_status": 400.0,
 		}},
-		{"the loop gave up", ptr(with(func(o *event.Outcome) { o.Reason, o.Err = event.Failed, "nothing, repeatedly" })), nil, End{}, map[string]any{
+		{"the loop gave up", ptr(with(func(o *event.Outcome) { o.Reason, o.Err = event.Failed, "nothing, repeatedly" })), "", End{}, map[string]any{
 			"subtype": "error_during_execution", "is_error": true, "errors": []any{"nothing, repeatedly"}, "result": nil,
 		}},
 		{"interrupted while streaming", ptr(with(func(o *event.Outcome) { o.Reason = event.Interrupted })),
-			[]event.Event{on(lead, user("u", transcript.TextBlock(transcript.Interrupted)))}, End{Interrupted: true}, map[string]any{
+			transcript.Interrupted, End{Interrupted: true}, map[string]any{
 				"subtype": "error_during_execution", "is_error": true, "terminal_reason": "aborted_streaming", "errors": []any{},
 			}},
 		{"interrupted in a tool", ptr(with(func(o *event.Outcome) { o.Reason = event.Interrupted })),
-			[]event.Event{on(lead, user("u", transcript.TextBlock(transcript.InterruptedForTool)))}, End{Interrupted: true}, map[string]any{
+			transcript.InterruptedForTool, End{Interrupted: true}, map[string]any{
 				"subtype": "error_during_execution", "terminal_reason": "aborted_tools",
 			}},
-		{"the team was still at work", &done, nil, End{OpenWork: errors.New("ann is at work")}, map[string]any{
+		{"the team was still at work", &done, "", End{OpenWork: errors.New("ann is at work")}, map[string]any{
 			"subtype": "error_during_execution", "is_error": true, "terminal_reason": "open_work", "errors": []any{"ann is at work"}, "result": nil,
 		}},
-		{"no turn at all", nil, nil, End{Err: errors.New("disk full")}, map[string]any{
+		{"no turn at all", nil, "", End{Err: errors.New("disk full")}, map[string]any{
 			"subtype": "error_during_execution", "is_error": true, "errors": []any{"disk full"}, "stop_reason": nil, "num_turns": 0.0,
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := NewAccount()
-			for _, ev := range tc.before {
-				a.Add(ev)
-			}
-			if tc.outcome != nil {
-				a.Add(on(lead, event.TurnEnded{Outcome: *tc.outcome}))
+			main := event.AgentTally{Last: tc.outcome, Interruption: tc.mark}
+			if out := tc.outcome; out != nil {
+				main.Rounds, main.APITime, main.LastText = out.Rounds, out.APITime, out.Text
 			}
 			var out strings.Builder
 			tc.end.SessionID = "s-1"
-			if err := NewWriter(&out, identity).Result(a.Result(tc.end)); err != nil {
+			if err := NewWriter(&out, identity).Result(NewResult([]event.AgentTally{main}, tc.end)); err != nil {
 				t.Fatal(err)
 			}
 			var got map[string]any
@@ -293,41 +289,28 @@ func TestResult(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestUsageIsCountedOncePerReply: a reply is an entry per block, all with the
-// usage of the whole; and servers exist that give every reply the same id.
-func TestUsageIsCountedOncePerReply(t *testing.T) {
-	reply := func(agent event.Agent, model, id string, blocks int) []event.Event {
-		var events []event.Event
-		for i := range blocks {
-			ev := assistant("u", id, transcript.TextBlock(strings.Repeat("x", i+1)))
-			ev.Entry.Message.Model = model
-			ev.Entry.Message.Usage = transcript.Usage{InputTokens: 1_000_000, OutputTokens: 10}
-			events = append(events, on(agent, ev))
-		}
-		return events
+// TestResultAddsUpAgents: usage is the main session's, models and money are of
+// all agents, and a model without a price is marked.
+func TestResultAddsUpAgents(t *testing.T) {
+	used := func(tokens int, usd float64, unpriced bool) event.Spending {
+		return event.Spending{Usage: transcript.Usage{InputTokens: tokens}, CostUSD: usd, Unpriced: unpriced}
 	}
-	mate := event.Agent{Session: "s-1", ID: "t1", Name: "ann"}
-	events := slices.Concat(
-		reply(lead, "claude-sonnet-4-5", "same", 3),
-		[]event.Event{on(lead, user("u", result("x", "ok")))},
-		reply(lead, "claude-sonnet-4-5", "same", 1),
-		reply(mate, "mystery-model", "same", 2),
-	)
-	a := NewAccount()
-	for _, ev := range events {
-		a.Add(ev)
+	r := NewResult([]event.AgentTally{
+		{Models: map[string]event.Spending{"claude-sonnet-4-5": used(2_000_000, 6, false)}, APITime: time.Second},
+		{Agent: event.Agent{ID: "t1"}, APITime: time.Second, Denied: []event.Denied{{Tool: "Bash"}}, Models: map[string]event.Spending{
+			"claude-sonnet-4-5": used(1_000_000, 3, false), "mystery-model": used(5, 0, true),
+		}},
+	}, End{})
+	if r.Usage.InputTokens != 2_000_000 || r.DurationAPIMS != 2000 || len(r.PermissionDenials) != 1 {
+		t.Errorf("%d input tokens of the main session, %d ms of all, denied %v", r.Usage.InputTokens, r.DurationAPIMS, r.PermissionDenials)
 	}
-	r := a.Result(End{})
-	if r.Usage.InputTokens != 2_000_000 {
-		t.Errorf("input tokens of the main session: %d, want those of two replies", r.Usage.InputTokens)
-	}
-	if got := r.ModelUsage["claude-sonnet-4-5"]; got.InputTokens != 2_000_000 || got.CostUSD <= 0 || got.ContextWindow == 0 {
+	if got := r.ModelUsage["claude-sonnet-4-5"]; got.InputTokens != 3_000_000 || got.CostUSD != 9 || got.ContextWindow == 0 || got.CostBasis != "" {
 		t.Errorf("usage of the known model: %+v", got)
 	}
-	if got := r.ModelUsage["mystery-model"]; got.InputTokens != 1_000_000 || got.CostUSD != 0 || got.CostBasis != "unknown" {
+	if got := r.ModelUsage["mystery-model"]; got.InputTokens != 5 || got.CostUSD != 0 || got.CostBasis != "unknown" {
 		t.Errorf("usage of the unknown model: %+v", got)
 	}
-	if got := r.ModelUsage["claude-sonnet-4-5"].CostUSD; r.TotalCostUSD != got {
-		t.Errorf("total cost %v, want %v", r.TotalCostUSD, got)
+	if r.TotalCostUSD != 9 {
+		t.Errorf("total cost %v, want 9", r.TotalCostUSD)
 	}
 }

@@ -132,7 +132,7 @@ type Member struct {
 	Lead                                   bool
 }
 
-// Outcome is how a turn ended.
+// Outcome is how a turn ended. What it used is counted by a [Tally].
 type Outcome struct {
 	Reason     Reason
 	Text       string // the last text of the assistant
@@ -141,10 +141,6 @@ type Outcome struct {
 	Status     int    // HTTP status of it; 0: none
 	StopReason string // of the last reply
 	Rounds     int
-	ToolCalls  int
-	Usage      map[string]transcript.Usage // per model
-	CostUSD    float64                     // priced reply by reply
-	Unpriced   bool                        // the price of a model is unknown: CostUSD is too low
 	Took       time.Duration
 	APITime    time.Duration
 	Denied     []Denied

@@ -10,10 +10,19 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Tally sums up what each agent of a tree did, from its events.
+// Price is what one request to a model costs in US dollars; known is false when
+// the model has no known price. Some models price by the length of the prompt,
+// so usages must not be added up before they are priced.
+type Price func(model string, usage transcript.Usage) (usd float64, known bool)
+
+// Tally sums up what each agent of a tree did, from its events. It is the only
+// place that counts rounds, tokens and money; a turn in progress counts too.
 type Tally struct {
+	price Price
+
 	mu     sync.Mutex
 	seen   uint64
+	last   time.Time     // when the newest event happened
 	moved  chan struct{} // closed and renewed whenever seen grows
 	agents []*AgentTally
 	index  map[string]*AgentTally
@@ -24,29 +33,49 @@ type AgentTally struct {
 	Agent     Agent
 	Teammate  bool
 	Type      string
-	Rounds    int
+	Rounds    int // replies of the model
 	ToolCalls int
-	Usage     map[string]transcript.Usage // per model
-	CostUSD   float64
-	Unpriced  bool          // CostUSD is too low
-	Took      time.Duration // in turns
-	APITime   time.Duration
-	Denied    []Denied
-	LastText  string // of the last turn that said something
+	Models    map[string]Spending // by model
+	Took      time.Duration       // in turns
+
+	// Of the turns that have ended.
+
+	APITime  time.Duration
+	Denied   []Denied
+	Last     *Outcome // of the newest; nil when none has ended
+	LastText string   // of the newest that said something
+	// Interruption is the text that the last interruption left in the
+	// transcript; "" when there was none.
+	Interruption string
+
+	reply string    // id of the reply whose blocks are being stored; "" between replies
+	began time.Time // of the turn in progress; zero when there is none
 }
 
-// Tokens is every token that went in or out.
-func (a AgentTally) Tokens() int {
-	n := 0
-	for _, u := range a.Usage {
-		n += u.Total()
+// Spending is what requests used and cost.
+type Spending struct {
+	Usage    transcript.Usage
+	CostUSD  float64
+	Unpriced bool // the price of a model is unknown: CostUSD is too low
+}
+
+// Add sums up two spendings.
+func (s Spending) Add(other Spending) Spending {
+	return Spending{s.Usage.Add(other.Usage), s.CostUSD + other.CostUSD, s.Unpriced || other.Unpriced}
+}
+
+// Spent is what the agent used and cost over all models.
+func (a AgentTally) Spent() Spending {
+	var sum Spending
+	for _, model := range slices.Sorted(maps.Keys(a.Models)) { // in order: floats do not add up the same otherwise
+		sum = sum.Add(a.Models[model])
 	}
-	return n
+	return sum
 }
 
-// NewTally makes an empty tally.
-func NewTally() *Tally {
-	return &Tally{index: make(map[string]*AgentTally), moved: make(chan struct{})}
+// NewTally makes an empty tally of requests that cost what price says.
+func NewTally(price Price) *Tally {
+	return &Tally{price: price, index: make(map[string]*AgentTally), moved: make(chan struct{})}
 }
 
 // Fold adds events until the sequence ends.
@@ -63,10 +92,14 @@ func (t *Tally) add(ev Event) {
 	case AgentStarted:
 		a := t.of(ev.Agent)
 		a.Teammate, a.Type = body.Teammate, body.Type
+	case TurnStarted:
+		t.of(ev.Agent).began = ev.At
+	case Stored:
+		t.of(ev.Agent).addEntry(body.Entry, t.price)
 	case TurnEnded:
-		t.of(ev.Agent).addTurn(body.Outcome)
+		t.of(ev.Agent).endTurn(body.Outcome)
 	}
-	t.seen = ev.Seq
+	t.seen, t.last = ev.Seq, ev.At
 	close(t.moved)
 	t.moved = make(chan struct{})
 }
@@ -74,26 +107,42 @@ func (t *Tally) add(ev Event) {
 func (t *Tally) of(agent Agent) *AgentTally {
 	a := t.index[agent.ID]
 	if a == nil {
-		a = &AgentTally{Agent: agent, Usage: make(map[string]transcript.Usage)}
+		a = &AgentTally{Agent: agent, Models: make(map[string]Spending)}
 		t.index[agent.ID] = a
 		t.agents = append(t.agents, a)
 	}
 	return a
 }
 
-func (a *AgentTally) addTurn(o Outcome) {
-	a.Rounds += o.Rounds
-	a.ToolCalls += o.ToolCalls
+// addEntry counts a reply when its first block is stored: every block is an
+// entry of its own, and each carries the usage of the whole reply.
+func (a *AgentTally) addEntry(e transcript.Entry, price Price) {
+	m := e.Message
+	if e.Kind != transcript.KindAssistant {
+		a.reply = "" // some servers give every reply the same id
+		if mark := m.Interruption(); mark != "" {
+			a.Interruption = mark
+		}
+		return
+	}
+	a.ToolCalls += len(m.ToolUses())
+	if a.reply != "" && a.reply == m.ID {
+		return
+	}
+	a.reply = m.ID
+	a.Rounds++
+	usd, known := price(m.Model, m.Usage)
+	a.Models[m.Model] = a.Models[m.Model].Add(Spending{m.Usage, usd, !known})
+}
+
+func (a *AgentTally) endTurn(o Outcome) {
+	a.reply, a.began = "", time.Time{}
 	a.Took += o.Took
 	a.APITime += o.APITime
-	a.CostUSD += o.CostUSD
-	a.Unpriced = a.Unpriced || o.Unpriced
 	a.Denied = append(a.Denied, o.Denied...)
+	a.Last = &o
 	if o.Text != "" {
 		a.LastText = o.Text
-	}
-	for model, u := range o.Usage {
-		a.Usage[model] = a.Usage[model].Add(u)
 	}
 }
 
@@ -103,7 +152,7 @@ func (t *Tally) Agents() []AgentTally {
 	defer t.mu.Unlock()
 	out := make([]AgentTally, len(t.agents))
 	for i, a := range t.agents {
-		out[i] = a.copy()
+		out[i] = t.copy(a)
 	}
 	return out
 }
@@ -113,15 +162,20 @@ func (t *Tally) Of(id string) AgentTally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.index[id]; a != nil {
-		return a.copy()
+		return t.copy(a)
 	}
 	return AgentTally{}
 }
 
-func (a *AgentTally) copy() AgentTally {
+// copy is the sum as it is now: a turn in progress has taken the time up to the
+// newest event.
+func (t *Tally) copy(a *AgentTally) AgentTally {
 	c := *a
-	c.Usage = maps.Clone(a.Usage)
+	c.Models = maps.Clone(a.Models)
 	c.Denied = slices.Clip(a.Denied)
+	if !a.began.IsZero() {
+		c.Took += t.last.Sub(a.began)
+	}
 	return c
 }
 

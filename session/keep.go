@@ -11,7 +11,6 @@ import (
 	"github.com/cadre-dev/cadre/agent"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/ids"
-	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -227,16 +226,11 @@ func (o *owner) storeReply(life context.Context, t *turn, r agent.Reply) error {
 		entries[i].RequestID = r.RequestID
 		if block.Type == transcript.ToolUse {
 			t.callEntry[block.ID] = entries[i].UUID
-			t.outcome.ToolCalls++
 		}
 	}
 	t.outcome.Rounds++
 	t.outcome.APITime += r.Took
 	t.outcome.StopReason = r.Message.StopReason
-	usd, known := provider.Cost(r.Message.Model, r.Message.Usage)
-	t.outcome.CostUSD += usd
-	t.outcome.Unpriced = t.outcome.Unpriced || !known
-	t.outcome.Usage[r.Message.Model] = t.outcome.Usage[r.Message.Model].Add(r.Message.Usage)
 	if text := transcript.JoinText(r.Message.Content); text != "" {
 		t.outcome.Text = text
 	}

@@ -68,7 +68,6 @@ func (o *owner) startTurn(life context.Context) {
 	t := &turn{
 		steps: make(chan handed), done: make(chan error, 1), arrived: newArrival(),
 		started: time.Now(), callEntry: make(map[string]string),
-		outcome: event.Outcome{Usage: make(map[string]transcript.Usage)},
 	}
 	err := o.settleDangling(life)
 	if err == nil {

@@ -16,6 +16,16 @@ const (
 	LostBeginning = "(The beginning of this conversation is missing.)"
 )
 
+// Interruption is the text that marks an interrupted turn when the message is
+// one; "" otherwise.
+func (m Message) Interruption() string {
+	switch text := JoinText(m.Content); text {
+	case Interrupted, InterruptedForTool:
+		return text
+	}
+	return ""
+}
+
 // Conversation folds entries into messages that a model accepts:
 // the blocks of one reply are joined, neighbouring user entries are joined,
 // results stand in the message right after their calls, first among its blocks,

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/event"
 )
 
 // cost is a sum over agents.
@@ -19,11 +19,12 @@ type cost struct {
 	agents int
 }
 
-func (c *cost) add(u cadre.AgentUsage) {
-	c.usd += u.CostUSD
-	c.known = c.known && u.CostKnown
+func (c *cost) add(u event.AgentTally) {
+	spent := u.Spent()
+	c.usd += spent.CostUSD
+	c.known = c.known && !spent.Unpriced
 	c.rounds += u.Rounds
-	c.tokens += u.Usage.Total()
+	c.tokens += spent.Usage.Total()
 	c.agents++
 }
 
@@ -36,11 +37,11 @@ func (c cost) String() string {
 
 // costLine says in one line what a run cost, the lead's own part and the
 // team's; "" when no model was asked.
-func costLine(usage []cadre.AgentUsage) string {
+func costLine(usage []event.AgentTally) string {
 	all, own, others := cost{known: true}, cost{known: true}, cost{known: true}
 	for _, u := range usage {
 		all.add(u)
-		if u.ID == "" {
+		if u.Agent.ID == "" {
 			own.add(u)
 		} else {
 			others.add(u)
@@ -77,27 +78,28 @@ func grouped(n int) string {
 }
 
 // costTable lists what each agent used.
-func costTable(usage []cadre.AgentUsage) string {
+func costTable(usage []event.AgentTally) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "agent\trounds\tcalls\tin\tcached\tout\ttime\tcost\t")
 	for _, u := range usage {
 		one := cost{known: true}
 		one.add(u)
+		used := u.Spent().Usage
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t\n", agentName(u), u.Rounds, u.ToolCalls,
-			grouped(u.Usage.InputTokens+u.Usage.CacheCreationInputTokens), grouped(u.Usage.CacheReadInputTokens),
-			grouped(u.Usage.OutputTokens), u.Took.Round(100*time.Millisecond), one)
+			grouped(used.InputTokens+used.CacheCreationInputTokens), grouped(used.CacheReadInputTokens),
+			grouped(used.OutputTokens), u.Took.Round(100*time.Millisecond), one)
 	}
 	w.Flush()
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func agentName(u cadre.AgentUsage) string {
+func agentName(u event.AgentTally) string {
 	switch {
-	case u.ID == "":
+	case u.Agent.ID == "":
 		return "lead"
-	case u.Name == "":
-		return u.ID
+	case u.Agent.Name == "":
+		return u.Agent.ID
 	}
-	return u.Name
+	return u.Agent.Name
 }

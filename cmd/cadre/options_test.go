@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // parse reads a command line as run does, without running it.
@@ -149,21 +151,21 @@ func TestRedaction(t *testing.T) {
 }
 
 func TestCostLine(t *testing.T) {
-	used := func(id, name string, tokens int, usd float64, known bool) cadre.AgentUsage {
-		u := cadre.AgentUsage{ID: id, Name: name, Rounds: 2, CostUSD: usd, CostKnown: known}
-		u.Usage.InputTokens = tokens
-		return u
+	used := func(id, name string, tokens int, usd float64, known bool) event.AgentTally {
+		return event.AgentTally{Agent: event.Agent{ID: id, Name: name}, Rounds: 2, Models: map[string]event.Spending{
+			"a": {Usage: transcript.Usage{InputTokens: tokens}, CostUSD: usd, Unpriced: !known},
+		}}
 	}
 	for _, tc := range []struct {
 		name  string
-		usage []cadre.AgentUsage
+		usage []event.AgentTally
 		want  string
 	}{
-		{"nobody asked a model", []cadre.AgentUsage{{}}, ""},
-		{"alone", []cadre.AgentUsage{used("", "", 1234, 0.5, true)}, "cost: $0.5000, 2 rounds, 1,234 tokens"},
-		{"a team, the lead not first", []cadre.AgentUsage{used("t1", "ann", 1_000_000, 0.25, true), used("", "team-lead", 1000, 0.5, true)},
+		{"nobody asked a model", []event.AgentTally{{}}, ""},
+		{"alone", []event.AgentTally{used("", "", 1234, 0.5, true)}, "cost: $0.5000, 2 rounds, 1,234 tokens"},
+		{"a team, the lead not first", []event.AgentTally{used("t1", "ann", 1_000_000, 0.25, true), used("", "team-lead", 1000, 0.5, true)},
 			"cost: $0.7500 (own $0.5000, team of 1 $0.2500), 4 rounds, 1,001,000 tokens"},
-		{"no price", []cadre.AgentUsage{used("", "", 10, 0, false)}, "cost: unknown price, 2 rounds, 10 tokens"},
+		{"no price", []event.AgentTally{used("", "", 10, 0, false)}, "cost: unknown price, 2 rounds, 10 tokens"},
 	} {
 		if got := costLine(tc.usage); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)

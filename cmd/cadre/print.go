@@ -25,7 +25,6 @@ type printed struct {
 	course
 	o       *options
 	started time.Time
-	account *control.Account
 	stream  *control.Writer // nil unless the format is stream-json
 	lines   *tui.Lines      // progress; nil when nothing is told
 	debug   *debugLog       // nil without --debug
@@ -57,7 +56,7 @@ func runPrint(ctx context.Context, o *options, args []string) error {
 	}
 	defer debug.Close()
 	p := &printed{
-		course: newCourse(rt, signals, o.note), o: o, started: started, account: control.NewAccount(),
+		course: newCourse(rt, signals, o.note), o: o, started: started,
 		lines: o.progress(cwd), debug: debug,
 	}
 	if o.outputFormat == formatStream {
@@ -86,7 +85,7 @@ func (o *options) refused(err error, started time.Time) error {
 	if errors.Is(err, transcript.ErrNotFound) && o.resume != "" {
 		told = fmt.Errorf("No conversation found with session ID: %s", o.resume) //nolint:staticcheck // the text that SDKs know
 	}
-	result := control.NewAccount().Result(control.End{SessionID: o.sessionID, Took: time.Since(started), Err: told})
+	result := control.NewResult(nil, control.End{SessionID: o.sessionID, Took: time.Since(started), Err: told})
 	if err := writeResult(result); err != nil {
 		return err
 	}
@@ -123,7 +122,6 @@ func (p *printed) run(ctx context.Context, prompt string) error {
 
 // tell is what the run's only listener does with an event.
 func (p *printed) tell(ev event.Event) {
-	p.account.Add(ev)
 	p.debug.event(ev)
 	if p.lines != nil && p.toldAsProgress(ev) {
 		p.lines.Event(ev)
@@ -154,22 +152,27 @@ func (p *printed) toldAsProgress(ev event.Event) bool {
 
 // conclude prints the result and what it cost, and finds the exit code.
 func (p *printed) conclude(end control.End) error {
-	result := p.account.Result(end)
-	if err := p.print(result); err != nil {
+	usage := p.rt.Usage() // the main session first
+	result, main := control.NewResult(usage, end), event.AgentTally{}
+	if len(usage) > 0 && usage[0].Agent.ID == "" {
+		main = usage[0]
+	}
+	if err := p.print(result, main.LastText); err != nil {
 		return err
 	}
 	if p.o.outputFormat != formatStream {
-		p.o.note(costLine(p.rt.Usage()))
+		p.o.note(costLine(usage))
 	}
-	return p.outcome(result, end)
+	return p.outcome(result, main.Last, end)
 }
 
-func (p *printed) print(result control.Result) error {
+// print writes the result in the chosen format; text is what the main session
+// said last.
+func (p *printed) print(result control.Result, text string) error {
 	switch p.o.outputFormat {
 	case formatJSON, formatStream:
 		return writeResult(result)
 	}
-	text := p.account.Text()
 	if text == "" || result.Subtype == control.Success && result.IsError {
 		return nil
 	}
@@ -179,9 +182,9 @@ func (p *printed) print(result control.Result) error {
 	return writeOut([]byte(strings.TrimRight(text, "\n") + "\n"))
 }
 
-// outcome is the exit code of a run, with what there is to say about it.
-func (p *printed) outcome(result control.Result, end control.End) error {
-	last := p.account.Last()
+// outcome is the exit code of a run, with what there is to say about it. last is
+// how the main session's newest turn ended; nil when none has.
+func (p *printed) outcome(result control.Result, last *event.Outcome, end control.End) error {
 	switch {
 	case p.ending.cause != nil:
 		return exitWith(p.ending.cause.code)

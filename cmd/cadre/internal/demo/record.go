@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
@@ -56,7 +57,7 @@ const leadName = "lead"
 
 // NewRecord makes an empty record.
 func NewRecord() *Record {
-	return &Record{tally: event.NewTally(), refused: make(map[string]int)}
+	return &Record{tally: event.NewTally(provider.Cost), refused: make(map[string]int)}
 }
 
 // Add takes the next event in.

@@ -126,10 +126,7 @@ func (r *Report) addAgents(record *Record) {
 		sum := sums[m.id]
 		facts := AgentFacts{
 			Name: m.name, Role: m.role(), Color: m.color, Tasks: []string{},
-			Rounds: sum.Rounds, ToolCalls: sum.ToolCalls, Denied: len(sum.Denied), Seconds: seconds(sum.Took),
-		}
-		for _, usage := range sum.Usage {
-			facts.Usage = facts.Usage.Add(usage)
+			Rounds: sum.Rounds, ToolCalls: sum.ToolCalls, Denied: len(sum.Denied), Usage: sum.Spent().Usage, Seconds: seconds(sum.Took),
 		}
 		for _, t := range record.Tasks {
 			if t.Owner != "" && record.nameOf(t.Owner) == m.name {

@@ -162,7 +162,7 @@ func (s *sim) move(a *simAgent) {
 	}
 	open := s.claimable(a)
 	a.busy = true
-	a.outcome = event.Outcome{Usage: make(map[string]transcript.Usage)}
+	a.outcome = event.Outcome{}
 	s.tell(a, event.TurnStarted{})
 	if input := s.take(a); input != nil {
 		a.add(input...)
@@ -276,8 +276,6 @@ func (s *sim) round(a *simAgent) {
 		s.tell(a, event.Stored{Entry: transcript.Entry{Kind: transcript.KindAssistant, Message: one}})
 	}
 	a.outcome.Rounds++
-	a.outcome.ToolCalls += len(reply.ToolUses())
-	a.outcome.Usage[reply.Model] = a.outcome.Usage[reply.Model].Add(reply.Usage)
 	if text := transcript.JoinText(reply.Content); text != "" {
 		a.said = append(a.said, text)
 	}
