@@ -114,7 +114,10 @@ func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
 				return nil, nil
 			}
 		}
-		in.others.set(in.awaitedReaders())
+		if in.others.set(in.awaitedReaders()) {
+			in.due = in.due || seat != nil
+			continue
+		}
 		if err := in.wait(ctx, changed); err != nil {
 			return nil, err
 		}

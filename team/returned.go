@@ -103,14 +103,10 @@ func (o *onceMail) post(ctx context.Context, name string, note mailbox.Message) 
 		if err != nil {
 			return err
 		}
-		stands := make(map[mailbox.ID]bool, len(all))
-		for _, m := range all {
-			stands[m.ID] = true
-		}
 		if o.stands == nil {
 			o.stands = make(map[string]map[mailbox.ID]bool)
 		}
-		o.stands[name] = stands
+		o.stands[name] = idsOf(all)
 	}
 	id := firstID(note)
 	if o.stands[name][id] {

@@ -18,21 +18,34 @@ func (s *Seat) readByNow(ctx context.Context) ([]wantedReceipt, error) {
 	unread := make(map[string]map[mailbox.ID]bool)
 	var read []wantedReceipt
 	for _, r := range open {
+		to := mailbox.Address{Team: s.Team, Agent: r.To}
 		if unread[r.To] == nil {
-			waiting, err := s.teams.mail.Unread(ctx, mailbox.Address{Team: s.Team, Agent: r.To})
+			waiting, err := s.teams.mail.Unread(ctx, to)
 			if err != nil {
 				return nil, err
 			}
-			unread[r.To] = make(map[mailbox.ID]bool, len(waiting))
-			for _, m := range waiting {
-				unread[r.To][m.ID] = true
-			}
+			unread[r.To] = idsOf(waiting)
 		}
-		if !unread[r.To][r.ID] {
-			read = append(read, r)
+		if unread[r.To][r.ID] {
+			continue
+		}
+		all, err := s.teams.mail.All(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		if at := slices.IndexFunc(all, func(m mailbox.Message) bool { return m.ID == r.ID }); at >= 0 && all[at].Read {
+			read = append(read, r) // else it is about to be posted, or a crash has prevented that
 		}
 	}
 	return read, nil
+}
+
+func idsOf(mails []mailbox.Message) map[mailbox.ID]bool {
+	ids := make(map[mailbox.ID]bool, len(mails))
+	for _, m := range mails {
+		ids[m.ID] = true
+	}
+	return ids
 }
 
 // receiptNotes makes notes of those wanted receipts that still are, after the agent's

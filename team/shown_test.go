@@ -68,6 +68,52 @@ func testR7Receipt(t *testing.T, alpha start) {
 	})
 }
 
+// A sender is told nothing of a message that is not posted yet: that it wants a
+// receipt is kept before.
+func TestNoReceiptBeforeTheMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := alphaTeam(t, "w1", "w2")
+		sender := w.inbox(t, mate("w1"))
+		told := make(chan []team.Mail, 1)
+		go func() { told <- next(t, sender) }()
+		synctest.Wait()
+		w.mails.beforePost = func() {
+			w.mails.beforePost = nil
+			synctest.Wait()
+			if len(told) > 0 {
+				t.Errorf("w1 is told %q", texts(<-told))
+			}
+		}
+		w.sendForReceipt(t, "w1", "w2", "hello")
+		w.show(t, "w2")
+		if note := <-told; len(note) != 1 || !strings.Contains(note[0].Text, "was shown to it") {
+			t.Errorf("w1 is told %q", texts(note))
+		}
+	})
+}
+
+// A message that is read after its sender has looked for that, and before the sender
+// watches the recipient's inbox, is not missed.
+func TestAReceiptIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := alphaTeam(t, "w1", "w2")
+		sender, reader := w.inbox(t, mate("w1")), w.inbox(t, mate("w2"))
+		told := make(chan []team.Mail)
+		go func() { told <- next(t, sender) }()
+		synctest.Wait()
+		w.mails.didRead = func() { // the sender has found it unread
+			w.mails.didRead = nil
+			if err := reader.Shown(t.Context(), mailIDs(next(t, reader))); err != nil {
+				t.Error(err)
+			}
+		}
+		id := w.sendForReceipt(t, "w1", "w2", "hello")
+		if note := <-told; len(note) != 1 || !strings.HasSuffix(string(note[0].IDs[0]), string(id)) {
+			t.Errorf("w1 is told %q", texts(note))
+		}
+	})
+}
+
 // What receipts a lead waits for survives its process.
 func TestReceiptAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,8 +21,9 @@ func newWatches(mail mailbox.Store) *watches {
 	return &watches{mail: mail, signal: make(chan struct{}, 1), stops: make(map[mailbox.Address]func())}
 }
 
-// set says which inboxes to watch from now on.
-func (w *watches) set(at []mailbox.Address) {
+// set says which inboxes to watch from now on. It reports whether one of them was not
+// watched before: what came there until now gives no signal.
+func (w *watches) set(at []mailbox.Address) (added bool) {
 	for watched, stop := range w.stops {
 		if !slices.Contains(at, watched) {
 			stop()
@@ -31,9 +32,10 @@ func (w *watches) set(at []mailbox.Address) {
 	}
 	for _, one := range at {
 		if w.stops[one] == nil {
-			w.stops[one] = w.watch(one)
+			w.stops[one], added = w.watch(one), true
 		}
 	}
+	return added
 }
 
 func (w *watches) watch(at mailbox.Address) (stop func()) {
