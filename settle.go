@@ -29,7 +29,7 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	ceiling := r.settings.PrintWaitCeiling
 	timer := time.NewTimer(ceiling)
 	defer timer.Stop()
-	look := time.NewTicker(settleLook)
+	look := time.NewTimer(settleLook)
 	defer look.Stop()
 	epoch := r.lead.State().Epoch
 	for {
@@ -43,7 +43,9 @@ func (r *Runtime) Settled(ctx context.Context) error {
 		}
 		select {
 		case <-r.tree.Calm():
+			look.Reset(settleSoon)
 		case <-look.C:
+			look.Reset(settleLook)
 		case <-r.lead.Done():
 			return nil
 		case <-timer.C:
@@ -61,6 +63,11 @@ func (r *Runtime) Settled(ctx context.Context) error {
 // settleLook is how late Settled notices what comes about without a session of this
 // process: a question of a teammate elsewhere is settled, its mail is marked read.
 const settleLook = time.Second
+
+// settleSoon is how long after a session has come to rest Settled looks again: a
+// teammate elsewhere writes into the roster that it is idle a moment after the lead
+// has its note.
+const settleSoon = 50 * time.Millisecond
 
 // quiet reports whether nothing is at work.
 func (r *Runtime) quiet(ctx context.Context) (bool, error) {

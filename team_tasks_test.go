@@ -147,7 +147,8 @@ func TestALeadWaits(t *testing.T) {
 		said := w.results(t, team.LeadName, waiting, 2)
 		contains(t, said[0], "- [x] task #1 build: completed, ann's")
 		contains(t, said[1], "- [x] ann: idle", "- [ ] bob: at work")
-		w.idles(t, "ann", 2) // an agent apart is seen to be idle a moment before it says why
+		w.idles(t, "ann", 2)
+		w.rests(t, "ann")
 		contains(t, w.leads(t, scripted.Use("Wait", fields{"agents": []string{"ann"}, "timeout": 0}))[0], "- [x] ann: idle; it last completed task #1")
 		w.stop(t, "bob", true)
 		w.leaves(t, "bob")
@@ -175,6 +176,36 @@ func TestSettledWaitsForTheTeam(t *testing.T) {
 		if err := <-settled; err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// A teammate with a process of its own posts its idle note before the roster says that
+// it is idle: a run that finds everybody idle has the notes of all.
+func TestAnIdleNoteComesBeforeTheRosterSaysIdle(t *testing.T) {
+	w := newTeamWorld(t, inPanes)
+	w.form(t, "ann")
+	w.idles(t, "ann", 1)
+	w.give(t, "ann", order{Calls: []scripted.Call{w.untilThere("go")}})
+	w.isThere(t, "begun")
+	stop := errors.New("nothing is to be written")
+	_, err := w.state.Rosters().Update(t.Context(), alpha, func(*team.Config) error { // nobody else can write it
+		w.write(t, w.path("go"), "", 0o600)
+		w.idles(t, "ann", 2)
+		return stop
+	})
+	if !errors.Is(err, stop) {
+		t.Error(err)
+	}
+	w.rests(t, "ann")
+}
+
+// rests waits until the roster says of a teammate with a process of its own that it is
+// idle.
+func (w *teamWorld) rests(t *testing.T, name string) {
+	t.Helper()
+	eventually(t, "the roster says that "+name+" is idle", func() bool {
+		m := w.member(t, name)
+		return m != nil && (m.IsActive == nil || !*m.IsActive)
 	})
 }
 

@@ -132,8 +132,7 @@ func (r *Runtime) takes(ctx context.Context) {
 	}
 }
 
-// rests writes that a teammate with a process of its own is idle, before its lead
-// is told so.
+// rests writes that a teammate with a process of its own is idle.
 func (r *Runtime) rests(ctx context.Context) error {
 	if r.works == nil {
 		return nil

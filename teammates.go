@@ -192,11 +192,9 @@ func (r *Runtime) idleSeat(seat *team.Seat) func(context.Context, *event.Outcome
 		if last == nil {
 			return nil, nil
 		}
-		if err := r.rests(ctx); err != nil {
-			return nil, err
-		}
 		reason, failure := idleReason(*last)
-		return nil, seat.NotifyIdle(ctx, reason, failure)
+		// Whoever finds it idle in the roster finds its note in the lead's inbox.
+		return nil, errors.Join(seat.NotifyIdle(ctx, reason, failure), r.rests(ctx))
 	}
 }
 

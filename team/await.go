@@ -67,6 +67,10 @@ const (
 // agents in other processes, and for those that are about to do something.
 const lookAgain = time.Second
 
+// lookSoon is how long after a note of an agent its roster entry is read again: it
+// posts the note first, and writes into the roster that it is idle a moment later.
+const lookSoon = 50 * time.Millisecond
+
 // Await blocks until any or all of what it is told is there, or ctx ends, and
 // returns how far things are. The end of ctx is no error: the caller knows why it
 // ended it. Errors, at once: [*UnknownMemberError], ErrNotFound of package task,
@@ -90,6 +94,7 @@ func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress,
 	}
 	again := time.NewTimer(lookAgain)
 	defer again.Stop()
+	pause := lookAgain
 	for {
 		changed := t.changes.wait()
 		p, unsure, err := a.look(reading)
@@ -98,12 +103,14 @@ func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress,
 		}
 		again.Stop()
 		if unsure {
-			again.Reset(lookAgain)
+			again.Reset(pause)
 		}
+		pause = lookAgain
 		select {
 		case <-changed:
 		case <-tasks:
 		case <-notes:
+			pause = lookSoon
 		case <-again.C:
 		case <-ctx.Done():
 			return p, nil

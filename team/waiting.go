@@ -32,9 +32,9 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 	} else if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
 		return dead, err
 	}
-	// An agent says that it is at work before its mail is marked read, and that it is
-	// idle before the lead has mail of that. Looked at in this order, nothing slips
-	// through.
+	// An agent writes into the roster that it is at work before it marks its mail read,
+	// and that it is idle after it has posted its note to the lead. So the agents' mail
+	// is read first, then the roster, then the lead's mail: nothing slips through.
 	for _, m := range mates {
 		if waits, err := look.hasMail(ctx, seat, m); waits != "" || err != nil {
 			return waits, err
