@@ -46,7 +46,7 @@ var onlyFrom = map[string][]string{
 // standard library that they must do without.
 var (
 	onlyTo = map[string][]string{
-		"internal/storetest": {"transcript", "mailbox", "task", "team", "ask", "job", "internal"},
+		"internal/storetest": {"transcript", "mailbox", "task", "roster", "ask", "job", "internal"},
 	}
 	without = map[string][]string{
 		"permission": {"os", "net", "syscall", "io/ioutil"}, // Decide is pure
@@ -113,12 +113,6 @@ var largePackages = map[string]string{
 var teamUsers = map[string]string{
 	".":            "puts a team together with its stores and sessions",
 	"tool/builtin": "the tools of teams and tasks act for the caller's seat",
-
-	// To be moved to rooms below (issue 10).
-	"filestore":          "the types of rosters and records",
-	"memstore":           "the types of rosters and records",
-	"internal/storetest": "the types of rosters and records",
-	"tui":                "the description of a message",
 }
 
 // forbiddenWords say nothing about what a type is for.

@@ -9,7 +9,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -58,7 +58,7 @@ func (r *Runtime) withdraw(ctx context.Context, agent event.Agent, id string) {
 // relayAsk puts a question of a teammate with a process of its own before whoever
 // may answer it ([team.Relay]): the rules of this session, then the person. Where
 // nobody can be asked the answer is no, as for every agent.
-func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, answer func(context.Context, ask.Answer) error) error {
+func (r *Runtime) relayAsk(ctx context.Context, from roster.Member, a ask.Ask, answer func(context.Context, ask.Answer) error) error {
 	agent := r.leadAgent()
 	agent.Name, agent.Color = from.Name, from.Color
 	d := r.ruleOn(ctx, from, a)
@@ -84,7 +84,7 @@ func (r *Runtime) relayAsk(ctx context.Context, from team.Member, a ask.Ask, ans
 // ruleOn is what the rules of this session say of a teammate's call. What they
 // neither allow nor deny is for a person, and so is what they cannot judge: the
 // zero Decision.
-func (r *Runtime) ruleOn(ctx context.Context, from team.Member, a ask.Ask) permission.Decision {
+func (r *Runtime) ruleOn(ctx context.Context, from roster.Member, a ask.Ask) permission.Decision {
 	if a.Kind != ask.Permission {
 		return permission.Decision{}
 	}

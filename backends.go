@@ -13,6 +13,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 )
 
@@ -121,14 +122,14 @@ func (b *backends) open(terminal pane.Terminal) *team.Panes {
 func (b *backends) Kind(ctx context.Context) (string, error) {
 	panes, err := b.choose(ctx)
 	if err != nil || panes == nil {
-		return team.InProcess, err
+		return roster.InProcess, err
 	}
 	return panes.Kind(ctx)
 }
 
 // Start implements [team.Backend]: where Kind has said.
 func (b *backends) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
-	if s.Member.BackendType == team.InProcess {
+	if s.Member.BackendType == roster.InProcess {
 		if err := b.sweep(ctx, s.Seat.Address()); err != nil {
 			b.r.warn(err) // its own program was not seen running
 		}
@@ -178,11 +179,11 @@ func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*team.
 	if panes := b.known(); panes != nil {
 		return panes, nil
 	}
-	doc, err := b.r.stores.records.Get(ctx, who.Team, team.RecordPane, who.Agent)
-	if errors.Is(err, team.ErrNoRecord) {
+	doc, err := b.r.stores.records.Get(ctx, who.Team, roster.RecordPane, who.Agent)
+	if errors.Is(err, roster.ErrNoRecord) {
 		return nil, nil
 	}
-	var record team.PaneRecord
+	var record roster.PaneRecord
 	if err == nil {
 		err = json.Unmarshal(doc, &record)
 	}

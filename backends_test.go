@@ -18,8 +18,9 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -166,7 +167,7 @@ func (w *teamWorld) give(t *testing.T, agent string, o order) string {
 	w.orders++
 	o.ID = "order" + strconv.Itoa(w.orders)
 	var err error
-	if agent == team.LeadName && w.Runtime != nil {
+	if agent == mailbox.LeadName && w.Runtime != nil {
 		err = w.Session().Prompt(t.Context(), o.text())
 	} else {
 		_, err = w.state.Teams().Say(t.Context(), alpha, agent, o.text())
@@ -187,7 +188,7 @@ func (w *teamWorld) does(t *testing.T, agent string, calls ...scripted.Call) []s
 // leads has the lead make calls.
 func (w *teamWorld) leads(t *testing.T, calls ...scripted.Call) []string {
 	t.Helper()
-	return w.does(t, team.LeadName, calls...)
+	return w.does(t, mailbox.LeadName, calls...)
 }
 
 // results waits for the results of an order's calls.
@@ -223,10 +224,10 @@ func (w *teamWorld) tellShown(t *testing.T, agent string) {
 
 // idles waits until the lead was told this often that a teammate is idle, and
 // returns all that it was told.
-func (w *teamWorld) idles(t *testing.T, agent string, times int) (notes []team.IdleNotification) {
+func (w *teamWorld) idles(t *testing.T, agent string, times int) (notes []protocol.IdleNotification) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s has told %d times that it is idle", agent, times), func() bool {
-		notes = slices.DeleteFunc(controls[team.IdleNotification](t, w, team.LeadName), func(n team.IdleNotification) bool { return n.From != agent })
+		notes = slices.DeleteFunc(controls[protocol.IdleNotification](t, w, mailbox.LeadName), func(n protocol.IdleNotification) bool { return n.From != agent })
 		return len(notes) >= times
 	})
 	return notes
@@ -243,10 +244,10 @@ func (w *teamWorld) mail(t *testing.T, agent string) []mailbox.Message {
 }
 
 // member is a member as the roster has it; nil when it is not on it.
-func (w *teamWorld) member(t *testing.T, name string) *team.Member {
+func (w *teamWorld) member(t *testing.T, name string) *roster.Member {
 	t.Helper()
 	config, err := w.state.Rosters().Load(t.Context(), alpha)
-	if errors.Is(err, team.ErrNotFound) {
+	if errors.Is(err, roster.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -263,7 +264,7 @@ func (w *teamWorld) leaves(t *testing.T, name string) {
 }
 
 // place is the process that runs a teammate apart; for a lead, that of the lead.
-func (w *teamWorld) place(t *testing.T, name string) (team.Process, bool) {
+func (w *teamWorld) place(t *testing.T, name string) (roster.Process, bool) {
 	t.Helper()
 	p, ok, err := w.state.Presence().Find(t.Context(), at(name))
 	if err != nil {
@@ -351,14 +352,14 @@ func contains(t *testing.T, text string, parts ...string) {
 }
 
 // control reads a message of the team protocol.
-func control[C team.Control](m mailbox.Message) (c C, ok bool) {
-	parsed, _ := team.Parse(m.Text)
+func control[C protocol.Control](m mailbox.Message) (c C, ok bool) {
+	parsed, _ := protocol.Parse(m.Text)
 	c, ok = parsed.(C)
 	return c, ok
 }
 
 // controls are the messages of a type in an agent's inbox, in order.
-func controls[C team.Control](t *testing.T, w *teamWorld, agent string) (all []C) {
+func controls[C protocol.Control](t *testing.T, w *teamWorld, agent string) (all []C) {
 	t.Helper()
 	for _, m := range w.mail(t, agent) {
 		if c, ok := control[C](m); ok {

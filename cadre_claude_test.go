@@ -13,7 +13,7 @@ import (
 
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/provider/scripted"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -66,7 +66,7 @@ func TestClaudeCodeIsATeammate(t *testing.T) {
 	defer state.Close()
 	eventually(t, "the team is gone", func() bool {
 		_, err := state.Rosters().Load(t.Context(), "Mixed!")
-		return errors.Is(err, team.ErrNotFound)
+		return errors.Is(err, roster.ErrNotFound)
 	})
 	w.settle(t, "And?")
 	w.end(t)
@@ -173,7 +173,7 @@ func TestClaudeCodeOutlivesItsLead(t *testing.T) {
 	w.settle(t, "finish")
 	eventually(t, "the team is gone", func() bool {
 		_, err := state.Rosters().Load(t.Context(), "life")
-		return errors.Is(err, team.ErrNotFound)
+		return errors.Is(err, roster.ErrNotFound)
 	})
 	w.end(t)
 	if panes, err := exec.Command("tmux", "-L", "cadre-"+config.LeadSessionID[:8], "list-panes", "-a").CombinedOutput(); err == nil {

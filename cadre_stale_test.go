@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/provider/scripted"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 )
 
@@ -71,7 +72,7 @@ func TestClaudeCodeWritesOlderRosters(t *testing.T) {
 	w.settle(t, "finish")
 	eventually(t, "the team is gone", func() bool {
 		_, err := state.Rosters().Load(t.Context(), "stale")
-		return errors.Is(err, team.ErrNotFound)
+		return errors.Is(err, roster.ErrNotFound)
 	})
 	w.settle(t, "And?")
 	w.end(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/provider"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -216,7 +217,7 @@ func (r *Runtime) toolSet(p part) *tool.Set {
 // that is a teammate takes its place.
 func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error {
 	p := part{ref: ref, caller: r.leadCaller(), agent: r.leadAgent(), maxRounds: r.cfg.MaxTurns}
-	var absent []team.Member
+	var absent []roster.Member
 	var err error
 	switch {
 	case r.cfg.Teammate != nil:

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/scripted"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -81,7 +81,7 @@ type conversation []transcript.Message
 // shownFile is where a model leaves what it was shown.
 func shownFile(root layout.Root, agent string) string {
 	if agent == "" {
-		agent = team.LeadName // one that leads nobody yet
+		agent = mailbox.LeadName // one that leads nobody yet
 	}
 	return filepath.Join(string(root), "shown", agent+".json")
 }

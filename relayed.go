@@ -6,14 +6,14 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
-	"github.com/cadre-dev/cadre/team"
 )
 
 // relayed is a teammate's question as it is shown here. One of our programs shows its
 // questions on the desk itself. Plans are the lead's to ask about, and another
 // program's agent knows no desk: those get the deadline here that all questions have.
-func (r *Runtime) relayed(ctx context.Context, shownAs event.Agent, from team.Member, a ask.Ask) session.Relayed {
+func (r *Runtime) relayed(ctx context.Context, shownAs event.Agent, from roster.Member, a ask.Ask) session.Relayed {
 	if a.Kind == ask.Permission || a.Kind == ask.Choice {
 		ours, err := r.teams.Signs(ctx, mailbox.Address{Team: a.Team, Agent: from.Name})
 		if ours || err != nil {

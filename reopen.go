@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -17,7 +17,7 @@ func (r *Runtime) resumes() bool { return (r.cfg.Continue || r.cfg.Resume != "")
 // reopenTeam finds the team of a resumed lead, and who of it runs nowhere. The
 // lead is told how its team stands before its next input: that must not hang on
 // what it remembers.
-func (r *Runtime) reopenTeam(ctx context.Context, p *part) ([]team.Member, error) {
+func (r *Runtime) reopenTeam(ctx context.Context, p *part) ([]roster.Member, error) {
 	absent, ok, err := r.teams.Reopen(ctx, p.caller)
 	if err != nil || !ok {
 		return nil, err
@@ -41,7 +41,7 @@ func (r *Runtime) recap(caller tool.Caller) func(context.Context) string {
 // panes are taken under watch, the others are started again. One that cannot be
 // started now stays a member, with its tasks and mail, for the next time; one of
 // which nothing was kept, or whose pane is gone, leaves the team.
-func (r *Runtime) bringBack(ctx context.Context, absent []team.Member) {
+func (r *Runtime) bringBack(ctx context.Context, absent []roster.Member) {
 	seat, ok := r.teams.Seat(r.leadCaller())
 	if !ok || !seat.Lead {
 		return
@@ -55,7 +55,7 @@ func (r *Runtime) bringBack(ctx context.Context, absent []team.Member) {
 			continue
 		}
 		who := mailbox.Address{Team: seat.Team, Agent: m.Name}
-		isAbsent := slices.ContainsFunc(absent, func(a team.Member) bool { return a.Name == m.Name })
+		isAbsent := slices.ContainsFunc(absent, func(a roster.Member) bool { return a.Name == m.Name })
 		lost, err := r.bringBackOne(ctx, who, m, isAbsent)
 		if err != nil {
 			r.warn(err)
@@ -72,7 +72,7 @@ func (r *Runtime) bringBack(ctx context.Context, absent []team.Member) {
 // bringBackOne reports whether a teammate is lost for good. One of ours that ran when
 // it was looked for, and has ended since, is started again like those that did not
 // run: it was dying, or left because it had no lead.
-func (r *Runtime) bringBackOne(ctx context.Context, who mailbox.Address, m team.Member, absent bool) (lost bool, err error) {
+func (r *Runtime) bringBackOne(ctx context.Context, who mailbox.Address, m roster.Member, absent bool) (lost bool, err error) {
 	if !absent {
 		lives, err := r.backends.adopt(ctx, who)
 		if lives || err != nil {
@@ -83,5 +83,5 @@ func (r *Runtime) bringBackOne(ctx context.Context, who mailbox.Address, m team.
 		}
 	}
 	_, err = r.teams.Revive(ctx, r.leadCaller(), m)
-	return errors.Is(err, team.ErrNoRecord), err
+	return errors.Is(err, roster.ErrNoRecord), err
 }

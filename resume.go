@@ -7,7 +7,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -33,7 +33,7 @@ func (r *Runtime) pickSession(ctx context.Context) (transcript.Ref, error) {
 // resume, and returns its session id ([team.PanesConfig]). What it was told inside
 // its lead's process is copied into a main session, with the marks of the mail
 // that it has seen, its open questions and what became of its jobs.
-func (r *Runtime) resumable(ctx context.Context, record team.AgentRecord) (string, error) {
+func (r *Runtime) resumable(ctx context.Context, record roster.AgentRecord) (string, error) {
 	if record.AgentID == "" {
 		return record.SessionID, nil
 	}
@@ -46,13 +46,13 @@ func (r *Runtime) resumable(ctx context.Context, record team.AgentRecord) (strin
 }
 
 // conversationRef is where a teammate's conversation lies.
-func conversationRef(record team.AgentRecord) transcript.Ref {
+func conversationRef(record roster.AgentRecord) transcript.Ref {
 	return transcript.Ref{Project: record.Project, Session: record.SessionID, Agent: record.AgentID}
 }
 
 // shownTo lists the receipts in a teammate's conversation; none when nothing is kept
 // of it.
-func (r *Runtime) shownTo(ctx context.Context, record team.AgentRecord) ([]mailbox.ID, error) {
+func (r *Runtime) shownTo(ctx context.Context, record roster.AgentRecord) ([]mailbox.ID, error) {
 	entries, err := r.stores.transcripts.Read(ctx, conversationRef(record))
 	if errors.Is(err, transcript.ErrNotFound) {
 		return nil, nil
@@ -65,7 +65,7 @@ func (r *Runtime) shownTo(ctx context.Context, record team.AgentRecord) ([]mailb
 }
 
 // conversed reports whether anything was kept of what a teammate said and was told.
-func (r *Runtime) conversed(ctx context.Context, record team.AgentRecord) (bool, error) {
+func (r *Runtime) conversed(ctx context.Context, record roster.AgentRecord) (bool, error) {
 	return r.stores.transcripts.Exists(ctx, conversationRef(record))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
@@ -20,13 +21,13 @@ type stores struct {
 	transcripts transcript.Store
 	mail        mailbox.Store
 	tasks       task.Store
-	teams       team.Store
+	teams       roster.Store
 	asks        func(transcript.Ref) ask.Store
 	jobs        func(transcript.Ref) job.Store
 	desk        ask.Desk
 	seals       mailbox.Seals
-	records     team.Records
-	presence    team.Presence
+	records     roster.Records
+	presence    roster.Presence
 	showTeam    func(ctx context.Context, name string, to layout.Root) error // under another root
 	close       func() error
 }
@@ -38,7 +39,7 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 	files := filestore.New(root, options...)
 	s := stores{
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(),
-		teams: team.NewRosters(files.Teams(), files.Records()), // one, for all that look at a roster
+		teams: roster.NewRepairingStore(files.Teams(), files.Records()), // one, for all that look at a roster
 		asks:  files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
 		showTeam: files.ShowTeam, close: files.Close,
 	}
@@ -71,7 +72,7 @@ func OpenOthersState(root layout.Root) *State {
 }
 
 // Rosters are the teams' rosters.
-func (s *State) Rosters() team.Store { return s.files.Teams() }
+func (s *State) Rosters() roster.Store { return s.files.Teams() }
 
 // Teams are what may be done in teams from outside their processes. No teammate
 // can be started with them.
@@ -83,7 +84,7 @@ func (s *State) Teams() *team.Teams {
 }
 
 // Presence says which agents have a process of their own.
-func (s *State) Presence() team.Presence { return s.files.Presence() }
+func (s *State) Presence() roster.Presence { return s.files.Presence() }
 
 // Desk is where open questions lie.
 func (s *State) Desk() ask.Desk { return s.files.Desk() }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 )
 
 // kill ends a teammate that is given no chance to say anything. In panes that is
@@ -45,7 +45,7 @@ func TestATeammateThatDies(t *testing.T) {
 		w.isShown(t, "ann", "Start with task #1")
 		w.kill(t, "ann")
 		w.leaves(t, "ann")
-		w.isShown(t, team.LeadName, `"type":"teammate_terminated"`, "ann has ended", `#1 \"Guard\"`)
+		w.isShown(t, mailbox.LeadName, `"type":"teammate_terminated"`, "ann has ended", `#1 \"Guard\"`)
 		if item := w.task(t, "1"); item.Owner != "" || item.Status != task.Pending {
 			t.Errorf("its task is %+v", item)
 		}
@@ -62,11 +62,11 @@ func TestATeammateEndsWhileItsLeadComesBack(t *testing.T) {
 	lead := w.leadConfig()
 	lead.Prompt = begin.text()
 	kill := startLead(t, lead)
-	w.results(t, team.LeadName, "begin", len(begin.Calls))
+	w.results(t, mailbox.LeadName, "begin", len(begin.Calls))
 	w.idles(t, "ann", 1)
 	w.idles(t, "bob", 1)
 	kill()
-	for _, name := range []string{team.LeadName, "ann", "bob"} {
+	for _, name := range []string{mailbox.LeadName, "ann", "bob"} {
 		eventually(t, name+" has ended", func() bool { _, runs := w.place(t, name); return !runs })
 	}
 	config, err := w.state.Rosters().Load(t.Context(), alpha)
@@ -111,7 +111,7 @@ func TestAKilledLeadIsResumed(t *testing.T) {
 				lead := w.leadConfig()
 				lead.Prompt = begin.text()
 				kill := startLead(t, lead)
-				w.results(t, team.LeadName, "begin", len(begin.Calls))
+				w.results(t, mailbox.LeadName, "begin", len(begin.Calls))
 				w.isShown(t, "ann", "Remember 42.")
 				w.idles(t, "ann", 1)
 				w.idles(t, "bob", 1)
@@ -119,11 +119,11 @@ func TestAKilledLeadIsResumed(t *testing.T) {
 				guard := w.task(t, "1").Owner
 				w.isShown(t, guard, "Start with task #1")
 				eventually(t, "the lead was shown that somebody is idle", func() bool {
-					seen := w.shown(t, team.LeadName)
+					seen := w.shown(t, mailbox.LeadName)
 					return seen.times("idle_notification")+seen.times("teammates are idle") > 0
 				})
 				kill()
-				for _, name := range []string{team.LeadName, "ann", "bob"} { // orphans leave by themselves
+				for _, name := range []string{mailbox.LeadName, "ann", "bob"} { // orphans leave by themselves
 					eventually(t, name+" has ended", func() bool { _, runs := w.place(t, name); return !runs })
 				}
 				for _, name := range []string{"ann", "bob"} {
@@ -158,7 +158,7 @@ func TestAKilledLeadIsResumed(t *testing.T) {
 				}
 				w.does(t, guard, updating("1", fields{"status": "completed"}))
 				w.leads(t, running("true"))
-				w.isShown(t, team.LeadName, `You lead the team "alpha"`, "#1 [in_progress, "+guard+"'s] Guard")
+				w.isShown(t, mailbox.LeadName, `You lead the team "alpha"`, "#1 [in_progress, "+guard+"'s] Guard")
 				for _, name := range []string{"ann", "bob"} {
 					w.give(t, name, order{On: `"type":"shutdown_request"`, Calls: []scripted.Call{approving(true, "")}})
 					w.leads(t, scripted.Use("SendMessage", fields{"type": "shutdown_request", "recipient": name}))

@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/provider/scripted"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // A lead that only delegates has its team do everything: its teammates work as ever.
@@ -44,17 +45,17 @@ func TestALeadOnlyDelegates(t *testing.T) {
 func TestWhyTeammatesAreIdle(t *testing.T) {
 	overBackends(t, func(t *testing.T, w *teamWorld) {
 		w.form(t, "ann", "bob")
-		if n := w.idles(t, "ann", 1)[0]; n.IdleReason != team.Available || n.FailureReason != "" || n.CompletedTaskID != "" {
+		if n := w.idles(t, "ann", 1)[0]; n.IdleReason != protocol.Available || n.FailureReason != "" || n.CompletedTaskID != "" {
 			t.Errorf("at first: %+v", n)
 		}
 		w.give(t, "ann", order{Fault: "down", Until: w.path("up")})
-		if n := w.idles(t, "ann", 2)[1]; n.IdleReason != team.IdleFailed || n.FailureReason == "" {
+		if n := w.idles(t, "ann", 2)[1]; n.IdleReason != protocol.IdleFailed || n.FailureReason == "" {
 			t.Errorf("with a model that is down: %+v", n)
 		}
-		w.isShown(t, team.LeadName, "failed", "the model is down")
+		w.isShown(t, mailbox.LeadName, "failed", "the model is down")
 		w.write(t, w.path("up"), "", 0o600)
 		w.does(t, "ann", writing("bob", "I am back.", "back"))
-		if n := w.idles(t, "ann", 3)[2]; n.IdleReason != team.Available || n.Summary != "[to bob] back" {
+		if n := w.idles(t, "ann", 3)[2]; n.IdleReason != protocol.Available || n.Summary != "[to bob] back" {
 			t.Errorf("with a model that is up again: %+v", n)
 		}
 	})
@@ -71,7 +72,7 @@ func TestAPersonInterruptsATeammate(t *testing.T) {
 	if out, err := exec.Command("tmux", "-L", "cadre-"+w.Info().SessionID[:8], "send-keys", "-t", w.member(t, "ann").PaneID, "C-c").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if n := w.idles(t, "ann", 2)[1]; n.IdleReason != team.IdleInterrupted {
+	if n := w.idles(t, "ann", 2)[1]; n.IdleReason != protocol.IdleInterrupted {
 		t.Errorf("the lead was told %+v", n)
 	}
 	if m := w.member(t, "ann"); m == nil || !slices.Contains(w.panes(t), "ann") {

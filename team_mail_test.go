@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Mail goes both ways, to the idle and to the busy, each message once and each
@@ -24,16 +25,16 @@ func TestMailGoesEveryWay(t *testing.T) {
 		busy := w.give(t, "bob", order{Calls: []scripted.Call{w.untilThere("go")}})
 		w.isThere(t, "begun")
 		w.does(t, "ann", writing("team-lead", "A wall.", "what I see"), writing("bob", "Is it yours?", "whose wall"), writing("bob", "It is high.", "how high"))
-		w.isShown(t, team.LeadName, `teammate_id="ann"`, `summary="what I see"`, "A wall.")
+		w.isShown(t, mailbox.LeadName, `teammate_id="ann"`, `summary="what I see"`, "A wall.")
 		w.write(t, w.path("go"), "", 0o600)
 		w.results(t, "bob", busy, 1)
 		w.does(t, "bob", writing("ann", "It is mine.", "mine"))
 		w.isShown(t, "ann", `teammate_id="bob"`, "It is mine.")
-		w.isShown(t, team.LeadName, "[to bob] how high") // of the turn's last message to a peer
-		w.isShown(t, team.LeadName, "[to ann] mine")
+		w.isShown(t, mailbox.LeadName, "[to bob] how high") // of the turn's last message to a peer
+		w.isShown(t, mailbox.LeadName, "[to ann] mine")
 
 		for agent, texts := range map[string][]string{
-			"ann": {"What do you see?", "And hear?", "It is mine."}, "bob": {"Is it yours?", "It is high."}, team.LeadName: {"A wall."},
+			"ann": {"What do you see?", "And hear?", "It is mine."}, "bob": {"Is it yours?", "It is high."}, mailbox.LeadName: {"A wall."},
 		} {
 			w.areInOrder(t, agent, texts)
 			eventually(t, agent+"'s mail is marked read", func() bool { return w.unread(t, agent) == 0 })
@@ -102,7 +103,7 @@ func TestBroadcastAndWrongNames(t *testing.T) {
 			writing("bbo", "hello", "greeting"))
 		contains(t, all[0], "broadcast to 3 teammate(s): team-lead, bob, cid")
 		contains(t, all[1], `"bbo"`, "bob")
-		for _, name := range []string{team.LeadName, "bob", "cid"} {
+		for _, name := range []string{mailbox.LeadName, "bob", "cid"} {
 			w.isShown(t, name, `teammate_id="ann"`, "The port is 8080.")
 			w.areInOrder(t, name, []string{"The port is 8080."})
 		}
@@ -152,7 +153,7 @@ func TestMailOfTheDepartedComesBack(t *testing.T) {
 		w.does(t, "ann", writing("bob", "The second half is yours.", "the halves"))
 		w.stop(t, "bob", true)
 		w.leaves(t, "bob")
-		for _, agent := range []string{"ann", team.LeadName} {
+		for _, agent := range []string{"ann", mailbox.LeadName} {
 			w.isShown(t, agent, `"type":"mail_returned","from":"ann","to":"bob"`, "The second half is yours.")
 		}
 		contains(t, w.does(t, "ann", writing("bob", "Are you there?", "question"))[0], "bob", "left")
@@ -182,9 +183,9 @@ func TestMailThatWasShownDoesNotComeBack(t *testing.T) {
 		}
 		w.stop(t, "ann", true)
 		w.leaves(t, "ann")
-		w.isShown(t, team.LeadName, `"type":"teammate_terminated"`)
-		for _, agent := range []string{"bob", team.LeadName} {
-			if back := controls[team.MailReturned](t, w, agent); len(back) > 0 {
+		w.isShown(t, mailbox.LeadName, `"type":"teammate_terminated"`)
+		for _, agent := range []string{"bob", mailbox.LeadName} {
+			if back := controls[protocol.MailReturned](t, w, agent); len(back) > 0 {
 				t.Errorf("%s gets back %+v", agent, back)
 			}
 		}
@@ -200,9 +201,9 @@ func TestALoopIsDamped(t *testing.T) {
 			w.give(t, agent, order{On: "And you?", Calls: []scripted.Call{writing(peer, "Fine. And you?", "small talk")}})
 		}
 		w.leads(t, writing("ann", "How do you do? And you?", "small talk"))
-		w.isShown(t, team.LeadName, `"type":"loop_damped"`)
+		w.isShown(t, mailbox.LeadName, `"type":"loop_damped"`)
 		w.settled(t)
-		if n := w.shown(t, team.LeadName).times(`"type":"loop_damped"`); n > 2 { // each of the two may be damped once
+		if n := w.shown(t, mailbox.LeadName).times(`"type":"loop_damped"`); n > 2 { // each of the two may be damped once
 			t.Errorf("the lead was told %d times", n)
 		}
 		refused := 0

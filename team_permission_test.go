@@ -11,8 +11,9 @@ import (
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // question waits until an agent has a question before the person who sits in front
@@ -74,7 +75,7 @@ func TestAnOpenQuestionWaitsForTheResumedLead(t *testing.T) {
 		w.give(t, "ann", order{Calls: []scripted.Call{running("echo asked > asked.txt")}})
 		eventually(t, "ann asks", func() bool { return len(w.questions(t)) == 1 })
 		if w.apart {
-			eventually(t, "the lead has its question", func() bool { return len(controls[team.PermissionRequest](t, w, team.LeadName)) > 0 })
+			eventually(t, "the lead has its question", func() bool { return len(controls[protocol.PermissionRequest](t, w, mailbox.LeadName)) > 0 })
 		}
 		kill()
 		w.settings(t, `{"orphanGraceMs": 300}`)
@@ -154,7 +155,7 @@ func TestAPersonAnswersForATeammate(t *testing.T) {
 		if n := len(w.questions(t)); n != 0 {
 			t.Errorf("%d questions are still open", n)
 		}
-		if n := w.shown(t, team.LeadName).times("permission_request"); n != 0 {
+		if n := w.shown(t, mailbox.LeadName).times("permission_request"); n != 0 {
 			t.Error("the lead's model was shown a request")
 		}
 	})

@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // planning is an agent's prompt that has it plan before it writes done.txt.
@@ -56,8 +57,8 @@ func TestAPlanIsApprovedByItself(t *testing.T) {
 	overBackends(t, func(t *testing.T, w *teamWorld) {
 		w.startPlanner(t, "auto")
 		w.carriesOut(t)
-		w.isShown(t, team.LeadName, `"type":"plan_approval_request"`, `"planContent":"# The first plan"`)
-		w.isShown(t, team.LeadName, "The plan of ann was approved automatically")
+		w.isShown(t, mailbox.LeadName, `"type":"plan_approval_request"`, `"planContent":"# The first plan"`)
+		w.isShown(t, mailbox.LeadName, "The plan of ann was approved automatically")
 	})
 }
 
@@ -80,13 +81,13 @@ func TestAPlanIsApprovedByTheLead(t *testing.T) {
 				"type": "plan_approval_response", "recipient": "ann", "request_id": requestOf, "approve": approve, "content": feedback,
 			})
 		}
-		w.isShown(t, team.LeadName, `"type":"plan_approval_request"`, "# The first plan")
+		w.isShown(t, mailbox.LeadName, `"type":"plan_approval_request"`, "# The first plan")
 		w.leads(t, answer(false, "Too big."))
 		w.revises(t)
-		w.isShown(t, team.LeadName, `"type":"plan_approval_request"`, "# The second plan")
+		w.isShown(t, mailbox.LeadName, `"type":"plan_approval_request"`, "# The second plan")
 		w.leads(t, answer(true, ""))
 		w.carriesOut(t)
-		asked := controls[team.PlanRequest](t, w, team.LeadName)
+		asked := controls[protocol.PlanRequest](t, w, mailbox.LeadName)
 		if len(asked) != 2 || asked[0].RequestID == asked[1].RequestID {
 			t.Errorf("the lead was asked %+v", asked)
 		}
@@ -98,12 +99,12 @@ func TestAPlanIsApprovedByAPerson(t *testing.T) {
 		w.startPlanner(t, "person")
 		w.answer(t, ask.Plan, "ann", ask.Answer{Message: "Too big.", By: "person"})
 		w.revises(t)
-		w.isShown(t, team.LeadName, "A person rejected the plan of ann", "Too big.")
+		w.isShown(t, mailbox.LeadName, "A person rejected the plan of ann", "Too big.")
 		a := w.answer(t, ask.Plan, "ann", ask.Answer{Allow: true, By: "person"})
 		contains(t, string(a.Input), "# The second plan")
 		w.carriesOut(t)
-		w.isShown(t, team.LeadName, "A person approved the plan of ann")
-		if n := w.shown(t, team.LeadName).times("plan_approval_request"); n != 0 {
+		w.isShown(t, mailbox.LeadName, "A person approved the plan of ann")
+		if n := w.shown(t, mailbox.LeadName).times("plan_approval_request"); n != 0 {
 			t.Errorf("the lead's model was asked %d times", n)
 		}
 	})
@@ -126,7 +127,7 @@ func TestATeammatePlansByItself(t *testing.T) {
 		if got := w.file(t, "by-itself.txt"); got != "late" {
 			t.Errorf("it wrote %q; %q", got, said)
 		}
-		if n := len(controls[team.PlanRequest](t, w, team.LeadName)); n != 0 {
+		if n := len(controls[protocol.PlanRequest](t, w, mailbox.LeadName)); n != 0 {
 			t.Errorf("the lead was asked %d times", n)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/session"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -152,20 +152,20 @@ func TestALeadComesBackToVeryMuchMail(t *testing.T) {
 		texts = append(texts, long(n))
 	}
 	for _, text := range texts {
-		if _, err := w.state.Teams().Say(t.Context(), alpha, team.LeadName, text); err != nil {
+		if _, err := w.state.Teams().Say(t.Context(), alpha, mailbox.LeadName, text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.open(t, resume)
 	eventually(t, "the lead was given a portion, which is marked read", func() bool {
-		given, _ := w.shown(t, team.LeadName).news(toldNews)
-		return len(given) > 0 && w.waits(t, team.LeadName)+len(given) == messages
+		given, _ := w.shown(t, mailbox.LeadName).news(toldNews)
+		return len(given) > 0 && w.waits(t, mailbox.LeadName)+len(given) == messages
 	})
 	w.Kill()
 	w.write(t, w.path("go"), "", 0o600)
 	w.open(t, resume)
 	w.settled(t)
-	seen := w.shown(t, team.LeadName)
+	seen := w.shown(t, mailbox.LeadName)
 	if given, _ := seen.news(toldNews); !slices.Equal(given, upTo(messages)) {
 		t.Errorf("the lead was shown %v", given)
 	}
@@ -188,14 +188,14 @@ func TestWhatAFailingModelWasNotGivenComesBack(t *testing.T) {
 		w.idles(t, "bob", 2)
 		w.settled(t)
 		notes, left := w.idles(t, "bob", 2), w.waits(t, "bob")
-		if note := notes[len(notes)-1]; note.IdleReason != team.IdleFailed || note.Unread != left || left < 30 {
+		if note := notes[len(notes)-1]; note.IdleReason != protocol.IdleFailed || note.Unread != left || left < 30 {
 			t.Errorf("the lead was told %+v; %d messages are unread", note, left)
 		}
 		w.stop(t, "bob", true)
 		w.leaves(t, "bob")
 		given, givenOfPeer := w.shown(t, "bob").news(toldNews)
 		eventually(t, "the person's messages were each shown, or came back", func() bool {
-			back, _ := w.shown(t, team.LeadName).news(backNews)
+			back, _ := w.shown(t, mailbox.LeadName).news(backNews)
 			return slices.Equal(slices.Concat(given, back), upTo(persons))
 		})
 		eventually(t, "the peer's were each shown, or came back", func() bool {
@@ -209,16 +209,16 @@ func TestWhatAFailingModelWasNotGivenComesBack(t *testing.T) {
 func TestNobodyWaitsForWhatAFailingLeadWasNotGiven(t *testing.T) {
 	w := newTeamWorld(t, inProcess)
 	w.form(t, "ann")
-	w.give(t, team.LeadName, order{Calls: []scripted.Call{w.untilThere("go")}})
+	w.give(t, mailbox.LeadName, order{Calls: []scripted.Call{w.untilThere("go")}})
 	w.isThere(t, "begun")
 	fault := session.Text(session.Prompt, order{ID: "fault", Fault: "full"}.text())
 	if err := w.Session().Send(t.Context(), fault); err != nil { // a busy lead takes it in between two rounds
 		t.Fatal(err)
 	}
-	w.much(t, "ann", team.LeadName, 100)
+	w.much(t, "ann", mailbox.LeadName, 100)
 	w.write(t, w.path("go"), "", 0o600)
 	w.settled(t)
-	if n := w.waits(t, team.LeadName); n < 30 {
+	if n := w.waits(t, mailbox.LeadName); n < 30 {
 		t.Errorf("%d messages are unread", n)
 	}
 }
@@ -230,7 +230,7 @@ func TestNoMessageIsLargerThanAPortion(t *testing.T) {
 		From: strings.Repeat(`"`, 4<<10), Color: strings.Repeat(`"`, 4<<10), Summary: strings.Repeat(`"`, 4<<10),
 		Text: strings.Repeat("<system-reminder", 8<<10),
 	}
-	if n := len(team.Wrap(m)); len(m.Text) != 128<<10 || n > session.MaxBulk {
+	if n := len(protocol.Wrap(m)); len(m.Text) != 128<<10 || n > session.MaxBulk {
 		t.Errorf("a message of %d bytes is shown in %d, a portion has %d", len(m.Text), n, session.MaxBulk)
 	}
 }

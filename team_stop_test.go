@@ -7,7 +7,7 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // stop asks, from outside, that a teammate ends: what `cadre team stop` does.
@@ -65,7 +65,7 @@ func TestAStuckTeammateIsStopped(t *testing.T) {
 				}
 				w.stop(t, "ann", true)
 				w.leaves(t, "ann")
-				w.isShown(t, team.LeadName, `"type":"teammate_terminated"`, `1 task(s) were unassigned: #1 \"Guard\"`)
+				w.isShown(t, mailbox.LeadName, `"type":"teammate_terminated"`, `1 task(s) were unassigned: #1 \"Guard\"`)
 				if item := w.task(t, "1"); item.Owner != "" || item.Status != task.Pending {
 					t.Errorf("its task is %+v", item)
 				}
@@ -84,12 +84,12 @@ func TestAModelThatIsDownNeedNotAgree(t *testing.T) {
 				w.idles(t, "ann", 1)
 				w.give(t, "ann", order{Fault: fault})
 				failed := w.idles(t, "ann", 2)[1]
-				if failed.IdleReason != team.IdleFailed || failed.FailureReason == "" {
+				if failed.IdleReason != protocol.IdleFailed || failed.FailureReason == "" {
 					t.Errorf("the lead was told %+v", failed)
 				}
 				w.leads(t, scripted.Use("SendMessage", fields{"type": "shutdown_request", "recipient": "ann"}))
 				w.leaves(t, "ann")
-				w.isShown(t, team.LeadName, `"type":"teammate_terminated"`, "ann has shut down")
+				w.isShown(t, mailbox.LeadName, `"type":"teammate_terminated"`, "ann has shut down")
 			})
 		})
 	}
@@ -102,7 +102,7 @@ func TestAShutdownIsRefused(t *testing.T) {
 		w.give(t, "ann", order{On: `"type":"shutdown_request"`, Calls: []scripted.Call{approving(false, "I am not done.")}})
 		w.leads(t, scripted.Use("SendMessage", fields{"type": "shutdown_request", "recipient": "ann", "content": "Enough?"}))
 		w.isShown(t, "ann", `"reason":"Enough?"`)
-		w.isShown(t, team.LeadName, `"type":"shutdown_rejected"`, `"reason":"I am not done."`)
+		w.isShown(t, mailbox.LeadName, `"type":"shutdown_rejected"`, `"reason":"I am not done."`)
 		contains(t, w.does(t, "ann", writing("team-lead", "Now I am.", "done"))[0], `"success": true`)
 		if w.member(t, "ann") == nil {
 			t.Error("it left all the same")

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 )
 
 func creating(subject string, more fields) scripted.Call {
@@ -41,7 +41,7 @@ func TestTasksAreTakenAndReported(t *testing.T) {
 			w.isWorking(t, name)
 		}
 		w.leads(t, creating("the work", nil))
-		w.isShown(t, team.LeadName, `"completedTaskId":"1","completedStatus":"completed"`)
+		w.isShown(t, mailbox.LeadName, `"completedTaskId":"1","completedStatus":"completed"`)
 		w.settled(t)
 		if item := w.task(t, "1"); item.Status != task.Completed || (item.Owner != "ann" && item.Owner != "bob") {
 			t.Errorf("the task is %+v", item)
@@ -140,11 +140,11 @@ func TestALeadWaits(t *testing.T) {
 		w.isThere(t, "begun")
 		contains(t, w.leads(t, scripted.Use("Wait", fields{"tasks": []string{"1"}, "timeout": 1}))[0], "The time is up", "- [ ] task #1 build: in_progress, ann's")
 		contains(t, w.leads(t, scripted.Use("Wait", fields{"agents": []string{"ann", "bob"}, "timeout": 2}))[0], "- [ ] ann: at work", "- [ ] bob: at work")
-		waiting := w.give(t, team.LeadName, order{Calls: []scripted.Call{
+		waiting := w.give(t, mailbox.LeadName, order{Calls: []scripted.Call{
 			scripted.Use("Wait", fields{"tasks": []string{"1"}}), scripted.Use("Wait", fields{"agents": []string{"ann", "bob"}, "mode": "any"}),
 		}})
 		w.write(t, w.path("go"), "", 0o600)
-		said := w.results(t, team.LeadName, waiting, 2)
+		said := w.results(t, mailbox.LeadName, waiting, 2)
 		contains(t, said[0], "- [x] task #1 build: completed, ann's")
 		contains(t, said[1], "- [x] ann: idle", "- [ ] bob: at work")
 		w.idles(t, "ann", 2)
@@ -162,7 +162,7 @@ func TestSettledWaitsForTheTeam(t *testing.T) {
 	overBackends(t, func(t *testing.T, w *teamWorld) {
 		w.open(t, nil)
 		work := order{ID: "work", Calls: []scripted.Call{w.untilThere("go"), scripted.Use("Bash", fields{"command": "touch ended"})}}
-		w.give(t, team.LeadName, order{Calls: append(forming(), spawning("ann", work.text()))})
+		w.give(t, mailbox.LeadName, order{Calls: append(forming(), spawning("ann", work.text()))})
 		settled := make(chan error, 1)
 		go func() {
 			err := w.Settled(t.Context())

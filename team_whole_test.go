@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // From spawn to TeamDelete, with what lies on the disk in between.
@@ -46,8 +47,8 @@ func TestATeamFromBeginningToEnd(t *testing.T) {
 			w.leads(t, scripted.Use("SendMessage", fields{"type": "shutdown_request", "recipient": name, "content": "enough"}))
 			w.leaves(t, name)
 		}
-		w.isShown(t, team.LeadName, `"type":"teammate_terminated"`, "ann has shut down", `1 task(s) were unassigned: #1 \"Guard\"`)
-		w.isShown(t, team.LeadName, `"type":"teammate_terminated"`, "bob has shut down")
+		w.isShown(t, mailbox.LeadName, `"type":"teammate_terminated"`, "ann has shut down", `1 task(s) were unassigned: #1 \"Guard\"`)
+		w.isShown(t, mailbox.LeadName, `"type":"teammate_terminated"`, "bob has shut down")
 		if item := w.task(t, "1"); item.Owner != "" || item.Status != task.Pending {
 			t.Errorf("the task of who has left: %+v", item)
 		}
@@ -57,7 +58,7 @@ func TestATeamFromBeginningToEnd(t *testing.T) {
 		if got := w.leads(t, scripted.Use("TeamDelete", fields{}))[0]; !strings.Contains(got, `"success": true`) {
 			t.Errorf("TeamDelete: %s", got)
 		}
-		if w.member(t, team.LeadName) != nil || exists(w.home.TeamDir(alpha)) || exists(w.home.TaskList(alpha)) {
+		if w.member(t, mailbox.LeadName) != nil || exists(w.home.TeamDir(alpha)) || exists(w.home.TaskList(alpha)) {
 			t.Error("the team is still there")
 		}
 		w.end(t)
@@ -132,7 +133,7 @@ func TestTheEndOfALeadIsThatOfItsTeam(t *testing.T) {
 		if panes := w.panes(t); slices.Contains(panes, "ann") || slices.Contains(panes, "bob") {
 			t.Errorf("panes that are left: %v", panes)
 		}
-		approved := controls[team.ShutdownApproved](t, w, team.LeadName)
+		approved := controls[protocol.ShutdownApproved](t, w, mailbox.LeadName)
 		if len(approved) != 1 || approved[0].From != "ann" {
 			t.Errorf("who has agreed: %+v", approved)
 		}

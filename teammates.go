@@ -11,8 +11,10 @@ import (
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -30,7 +32,7 @@ func newInProcess(r *Runtime) *inProcess {
 }
 
 // Kind implements [team.Backend].
-func (b *inProcess) Kind(context.Context) (string, error) { return team.InProcess, nil }
+func (b *inProcess) Kind(context.Context) (string, error) { return roster.InProcess, nil }
 
 // Start implements [team.Backend]: it opens the teammate's session and gives it
 // its first input.
@@ -81,8 +83,8 @@ func (b *inProcess) conversationOf(s team.Spawn) (ref transcript.Ref, agentID st
 // enter makes an opened teammate a member of the tree, and keeps what it takes to
 // bring it back.
 func (b *inProcess) enter(ctx context.Context, s team.Spawn, p part, sess *session.Session, unwatch func()) error {
-	err := s.Seat.Remember(ctx, team.AgentRecord{
-		AgentID: p.ref.Agent, SessionID: p.ref.Session, Project: p.ref.Project, Backend: team.InProcess,
+	err := s.Seat.Remember(ctx, roster.AgentRecord{
+		AgentID: p.ref.Agent, SessionID: p.ref.Session, Project: p.ref.Project, Backend: roster.InProcess,
 		Description: s.Description, Mode: string(p.mode), PlanFile: b.r.planner.PlanFile(p.caller), Signs: true,
 	})
 	if err != nil {
@@ -219,12 +221,12 @@ func leaving(left bool) error {
 	return nil
 }
 
-func idleReason(o event.Outcome) (reason team.IdleReason, failure string) {
+func idleReason(o event.Outcome) (reason protocol.IdleReason, failure string) {
 	switch o.Reason {
 	case event.Interrupted:
-		return team.IdleInterrupted, ""
+		return protocol.IdleInterrupted, ""
 	case event.Failed, event.MaxRounds:
-		return team.IdleFailed, o.Err
+		return protocol.IdleFailed, o.Err
 	}
-	return team.Available, ""
+	return protocol.Available, ""
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 )
 
 // What somebody nested deeply in a field that we only keep must not grow when we
@@ -41,7 +41,7 @@ func TestDeepFieldsDoNotGrow(t *testing.T) {
 		"roster": {
 			func(r layout.Root) string { return r.TeamConfig("t") }, `{"name":"t","members":[{"agentId":"a@t",` + deep + `}],` + deep + `}`,
 			func(t *testing.T, s *filestore.Store) error {
-				_, err := s.Teams().Update(t.Context(), "t", func(c *team.Config) error {
+				_, err := s.Teams().Update(t.Context(), "t", func(c *roster.Roster) error {
 					c.Members[0].Model = "m"
 					return nil
 				})

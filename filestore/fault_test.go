@@ -15,16 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 // patient is the machine's file system without the wait for the disk: nobody
@@ -62,7 +61,7 @@ type operation struct {
 var (
 	faultBox  = mailbox.Address{Team: "t", Agent: "w1"}
 	faultRef  = transcript.Ref{Project: "/p", Session: "s"}
-	faultTeam = team.Config{Name: "t", Members: []team.Member{{AgentID: "team-lead@t", Name: "team-lead"}}}
+	faultTeam = roster.Roster{Name: "t", Members: []roster.Member{{AgentID: "team-lead@t", Name: "team-lead"}}}
 )
 
 func faultEntry(n int) transcript.Entry {
@@ -212,7 +211,7 @@ var operations = []operation{
 	{name: "create team", setup: nothing, warm: nothing, act: makeTeam},
 	{name: "update team", setup: makeTeam, warm: nothing,
 		act: func(ctx context.Context, s *filestore.Store) error {
-			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
+			_, err := s.Teams().Update(ctx, "t", func(c *roster.Roster) error {
 				c.Members = append(c.Members, alphaMate("w1", "haiku", "p", "blue", 1))
 				return nil
 			})
@@ -225,8 +224,8 @@ var operations = []operation{
 			return s.Teams().Create(ctx, c)
 		},
 		act: func(ctx context.Context, s *filestore.Store) error {
-			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
-				c.Members = slices.DeleteFunc(c.Members, func(m team.Member) bool { return m.Name == "w1" })
+			_, err := s.Teams().Update(ctx, "t", func(c *roster.Roster) error {
+				c.Members = slices.DeleteFunc(c.Members, func(m roster.Member) bool { return m.Name == "w1" })
 				return nil
 			})
 			return err

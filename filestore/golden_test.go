@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 // The files under testdata are what Claude Code 2.1.41 wrote (facts:
@@ -74,17 +73,17 @@ func ptr[T any](v T) *T { return &v }
 
 const leadSession = "62c88335-268d-4933-83f4-81bc04a35760"
 
-func alphaTeam() team.Config {
-	return team.Config{
+func alphaTeam() roster.Roster {
+	return roster.Roster{
 		Name: "alpha-team", Description: "Test team", CreatedAt: 1795231010482,
 		LeadAgentID: "team-lead@alpha-team", LeadSessionID: leadSession,
-		Members: []team.Member{{AgentID: "team-lead@alpha-team", Name: "team-lead", AgentType: "team-lead",
+		Members: []roster.Member{{AgentID: "team-lead@alpha-team", Name: "team-lead", AgentType: "team-lead",
 			Model: "claude-sonnet-4-5-20250929", JoinedAt: 1795231010482, Cwd: "/work-dir"}},
 	}
 }
 
-func alphaMate(name, model, prompt, color string, joined int64) team.Member {
-	return team.Member{AgentID: name + "@alpha-team", Name: name, AgentType: "general-purpose", Model: model, Prompt: prompt,
+func alphaMate(name, model, prompt, color string, joined int64) roster.Member {
+	return roster.Member{AgentID: name + "@alpha-team", Name: name, AgentType: "general-purpose", Model: model, Prompt: prompt,
 		Color: color, JoinedAt: joined, PaneID: "in-process", Cwd: "/work-dir", BackendType: "in-process"}
 }
 
@@ -93,11 +92,11 @@ func TestGoldenRoster(t *testing.T) {
 	path := root.TeamConfig("alpha-team")
 	check(t, s.Teams().Create(t.Context(), alphaTeam()))
 	same(t, path, fixture(t, "01-teamcreate/config.json"))
-	for _, m := range []team.Member{
+	for _, m := range []roster.Member{
 		alphaMate("w1", "claude-opus-4-6", "@@w1@@ Do the thing.\nSecond line <tag> & \"q\".", "blue", 1795231084242),
 		alphaMate("w2", "haiku", "@@w2@@ second worker", "green", 1795231105371),
 	} {
-		_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *team.Config) error {
+		_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *roster.Roster) error {
 			c.Members = append(c.Members, m)
 			return nil
 		})
@@ -111,17 +110,17 @@ func TestRosterOfAnotherProgram(t *testing.T) {
 	path := root.TeamConfig("goteam")
 	put(t, "foreign/config.json", path)
 	before := fixture(t, "foreign/config.json")
-	update := func(change func(*team.Config)) {
+	update := func(change func(*roster.Roster)) {
 		t.Helper()
-		_, err := s.Teams().Update(t.Context(), "goteam", func(c *team.Config) error { change(c); return nil })
+		_, err := s.Teams().Update(t.Context(), "goteam", func(c *roster.Roster) error { change(c); return nil })
 		check(t, err)
 	}
-	update(func(*team.Config) {})
+	update(func(*roster.Roster) {})
 	same(t, path, strings.TrimSuffix(before, "\n"))
-	update(func(c *team.Config) { c.Find("ext").IsActive = ptr(false) })
+	update(func(c *roster.Roster) { c.Find("ext").IsActive = ptr(false) })
 	want := strings.TrimSuffix(strings.Replace(before, `"isActive": true`, `"isActive": false`, 1), "\n")
 	same(t, path, want)
-	update(func(c *team.Config) {
+	update(func(c *roster.Roster) {
 		if got := string(c.Find("ext").Extra.Raw("x-foreign")); !strings.Contains(got, `"a": 1`) {
 			t.Errorf("foreign field is %q", got)
 		}

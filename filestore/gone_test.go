@@ -9,7 +9,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // TestMarkReadDoesNotBringATeamBack: mail is marked read by whoever shows it, at
@@ -19,7 +19,7 @@ func TestMarkReadDoesNotBringATeamBack(t *testing.T) {
 	s := open(t, root)
 	at := mailbox.Address{Team: "alpha", Agent: "w1"}
 	for range 50 {
-		check(t, s.Teams().Create(t.Context(), team.Config{Name: "alpha"}))
+		check(t, s.Teams().Create(t.Context(), roster.Roster{Name: "alpha"}))
 		check(t, s.Mail().Post(t.Context(), at, mailbox.Message{From: "w2", Text: "hi", Timestamp: "2026-11-21T03:18:26.309Z"}))
 		unread, err := s.Mail().Unread(t.Context(), at)
 		check(t, err)

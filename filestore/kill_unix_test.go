@@ -20,8 +20,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 )
 
 // killRounds is how often a child does its action.
@@ -55,7 +55,7 @@ func createNext(ctx context.Context, s *filestore.Store) error {
 }
 
 func updateNext(ctx context.Context, s *filestore.Store) error {
-	_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error { c.Description = "next"; return nil })
+	_, err := s.Teams().Update(ctx, "t", func(c *roster.Roster) error { c.Description = "next"; return nil })
 	return err
 }
 
@@ -288,8 +288,8 @@ var killActions = map[string]killAction{
 		},
 		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
 			name := fmt.Sprint("w", i)
-			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
-				c.Members = slices.DeleteFunc(c.Members, func(m team.Member) bool { return m.Name == name })
+			_, err := s.Teams().Update(ctx, "t", func(c *roster.Roster) error {
+				c.Members = slices.DeleteFunc(c.Members, func(m roster.Member) bool { return m.Name == name })
 				return nil
 			})
 			return name, err
@@ -310,7 +310,7 @@ var killActions = map[string]killAction{
 		setup: makeTeam,
 		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
 			name := fmt.Sprint("w", i)
-			_, err := s.Teams().Update(ctx, "t", func(c *team.Config) error {
+			_, err := s.Teams().Update(ctx, "t", func(c *roster.Roster) error {
 				c.Members = append(c.Members, alphaMate(name, "haiku", "p", "blue", 1))
 				return nil
 			})
@@ -518,7 +518,7 @@ func runChildWith(t *testing.T, stdin *os.File, env []string) []string {
 func noLeftovers(t *testing.T, root layout.Root, where string) {
 	t.Helper()
 	noLitter(t, root, where)
-	for _, dir := range []string{root.AsksDir(), root.TeamSide("t", team.RecordAgent)} {
+	for _, dir := range []string{root.AsksDir(), root.TeamSide("t", roster.RecordAgent)} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue

@@ -11,8 +11,8 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 )
 
 // shared says what may stand in the folders that other programs list (golden: 02,
@@ -92,7 +92,7 @@ func TestNoLitterInAWholeLife(t *testing.T) {
 			return s.Seals().Seal(ctx, faultBox, ordinary(1), "")
 		}},
 		{"record", func(ctx context.Context, s *filestore.Store) error {
-			return s.Records().Put(ctx, "t", team.RecordAgent, "w1", []byte("{}"))
+			return s.Records().Put(ctx, "t", roster.RecordAgent, "w1", []byte("{}"))
 		}},
 		{"ask", layAsk("q1")},
 		{"leave", func(context.Context, *filestore.Store) error { return leave() }},

@@ -11,7 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // setAside lists what is kept of a damaged inbox.
@@ -117,7 +117,7 @@ func TestN02NothingIsWrittenThroughALink(t *testing.T) {
 	before := dump(t, layout.Root(elsewhere))
 	for what, try := range map[string]func(*filestore.Store) error{
 		"roster": func(s *filestore.Store) error {
-			_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *team.Config) error { c.Description = "x"; return nil })
+			_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *roster.Roster) error { c.Description = "x"; return nil })
 			return err
 		},
 		"post": func(s *filestore.Store) error { return s.Mail().Post(t.Context(), at, post("a", "y", "", "", "")) },

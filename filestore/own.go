@@ -10,7 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // What is ours alone lies in folders named "cadre" that no other program
@@ -26,7 +26,7 @@ func (s *Store) makeBelow(base, folder string) error {
 	return fsx.MkdirBelow(s.fsys, base, folder, layout.DirMode, s.sync)
 }
 
-// makeTeamSide makes a folder of ours in a team's: [team.ErrNotFound] when there
+// makeTeamSide makes a folder of ours in a team's: [roster.ErrNotFound] when there
 // is no such team.
 func (s *Store) makeTeamSide(name, what string) error {
 	err := fsx.IsFolder(s.fsys, s.root.TeamDir(name))
@@ -39,7 +39,7 @@ func (s *Store) makeTeamSide(name, what string) error {
 // teamGone says of a folder that is missing that its team is.
 func teamGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return team.ErrNotFound
+		return roster.ErrNotFound
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // plainKey is a key for tests that compare what is written with it.
@@ -60,7 +60,7 @@ func isSealed(ctx context.Context, s *filestore.Store, n int) (bool, error) {
 
 func putRecord(name, doc string) func(context.Context, *filestore.Store) error {
 	return func(ctx context.Context, s *filestore.Store) error {
-		return s.Records().Put(ctx, "t", team.RecordAgent, name, []byte(doc))
+		return s.Records().Put(ctx, "t", roster.RecordAgent, name, []byte(doc))
 	}
 }
 
@@ -95,7 +95,7 @@ var ownOperations = []operation{
 	{name: "put a record", setup: inOrder(makeTeam, putRecord("w1", `1`)), warm: nothing, act: putRecord("w1", `2`)},
 	{name: "drop a record", setup: inOrder(makeTeam, putRecord("w1", `1`), putRecord("w2", `2`)), warm: nothing, partly: true,
 		act: func(ctx context.Context, s *filestore.Store) error {
-			return s.Records().Drop(ctx, "t", team.RecordAgent, "w1")
+			return s.Records().Drop(ctx, "t", roster.RecordAgent, "w1")
 		}},
 	{name: "lay the first question", setup: plantKey, warm: nothing, act: layAsk("q1")},
 	{name: "lay a question", setup: inOrder(plantKey, layAsk("q1")), warm: nothing, act: layAsk("q2")},
@@ -155,7 +155,7 @@ func TestEveryReadOfOursFailsOnce(t *testing.T) {
 	})
 	t.Run("record", func(t *testing.T) {
 		failEachRead(t, inOrder(makeTeam, putRecord("w1", `1`)), func(ctx context.Context, s *filestore.Store) (bool, error) {
-			doc, err := s.Records().Get(ctx, "t", team.RecordAgent, "w1")
+			doc, err := s.Records().Get(ctx, "t", roster.RecordAgent, "w1")
 			return string(doc) == `1`, err
 		})
 	})

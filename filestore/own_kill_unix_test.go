@@ -20,7 +20,7 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 func everyKillAction() map[string]killAction {
@@ -54,7 +54,7 @@ var ownKillActions = map[string]killAction{
 			return strconv.Itoa(i), err
 		},
 		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
-			docs, err := s.Records().All(ctx, "t", team.RecordAgent)
+			docs, err := s.Records().All(ctx, "t", roster.RecordAgent)
 			var list []string
 			for _, doc := range docs {
 				if !strings.HasPrefix(string(doc), `"again `) {
@@ -68,13 +68,13 @@ var ownKillActions = map[string]killAction{
 	"drop": {
 		setup: inOrder(makeTeam, putRecord("w1", `1`), putRecord("w2", `2`), putRecord("w3", `3`)),
 		act: func(ctx context.Context, s *filestore.Store, i int) (string, error) {
-			return strconv.Itoa(i), s.Records().Drop(ctx, "t", team.RecordAgent, fmt.Sprint("w", i))
+			return strconv.Itoa(i), s.Records().Drop(ctx, "t", roster.RecordAgent, fmt.Sprint("w", i))
 		},
 		kept: func(ctx context.Context, s *filestore.Store) ([]string, error) {
 			var dropped []string
 			for i := 1; i <= killRounds; i++ {
-				_, err := s.Records().Get(ctx, "t", team.RecordAgent, fmt.Sprint("w", i))
-				if errors.Is(err, team.ErrNoRecord) {
+				_, err := s.Records().Get(ctx, "t", roster.RecordAgent, fmt.Sprint("w", i))
+				if errors.Is(err, roster.ErrNoRecord) {
 					dropped = append(dropped, strconv.Itoa(i))
 				} else if err != nil {
 					return nil, err
@@ -239,7 +239,7 @@ func enterTogether(ctx context.Context, root layout.Root) error {
 		return err
 	}
 	_, err := s.Presence().Enter(ctx, faultBox)
-	var present *team.PresentError
+	var present *roster.PresentError
 	if errors.As(err, &present) {
 		fmt.Println("out")
 		return nil
@@ -351,7 +351,7 @@ func TestPlaceIsFreedByAKill(t *testing.T) {
 			t.Fatalf("found %+v, %v, %v", p, ok, err)
 		}
 		_, err = s.Presence().Enter(t.Context(), faultBox)
-		var present *team.PresentError
+		var present *roster.PresentError
 		if !errors.As(err, &present) || present.By.PID != p.PID || present.Who != faultBox {
 			t.Errorf("entered beside it: %v", err)
 		}

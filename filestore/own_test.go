@@ -10,14 +10,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/google/go-cmp/cmp"
 )
 
 // everythingOfOurs does all that makes a file which is ours alone.
@@ -72,8 +71,8 @@ func TestPlantedPathsOfOurs(t *testing.T) {
 	paths := map[string]func(layout.Root) string{
 		"seals folder":    func(r layout.Root) string { return r.TeamSide("t", "seals") },
 		"seals":           func(r layout.Root) string { return r.Seals("t", "w1") },
-		"record folder":   func(r layout.Root) string { return r.TeamSide("t", team.RecordAgent) },
-		"record":          func(r layout.Root) string { return r.Record("t", team.RecordAgent, "w1") },
+		"record folder":   func(r layout.Root) string { return r.TeamSide("t", roster.RecordAgent) },
+		"record":          func(r layout.Root) string { return r.Record("t", roster.RecordAgent, "w1") },
 		"presence folder": func(r layout.Root) string { return r.TeamSide("t", "present") },
 		"presence":        func(r layout.Root) string { return r.Presence("t", "w1") },
 		"team's side":     func(r layout.Root) string { return filepath.Dir(r.TeamSide("t", "x")) },
@@ -196,9 +195,9 @@ func TestReadingMakesNothing(t *testing.T) {
 	}
 	_, _, err = s.Presence().Find(t.Context(), faultBox)
 	check(t, err)
-	_, err = s.Records().All(t.Context(), "t", team.RecordAgent)
+	_, err = s.Records().All(t.Context(), "t", roster.RecordAgent)
 	check(t, err)
-	check(t, s.Records().Drop(t.Context(), "t", team.RecordAgent, "w1"))
+	check(t, s.Records().Drop(t.Context(), "t", roster.RecordAgent, "w1"))
 	if entries, err := os.ReadDir(string(root)); err != nil || len(entries) > 0 {
 		t.Errorf("made %v, %v", entries, err)
 	}
@@ -215,10 +214,10 @@ func TestSyncOfOurs(t *testing.T) {
 		"seal": {func(t *testing.T, s *filestore.Store) error { return sealNumber(1)(t.Context(), s) },
 			func(r layout.Root) string { return r.Seals("t", "w1") }, []string{"sync", "syncdir"}},
 		"put": {func(t *testing.T, s *filestore.Store) error { return putRecord("w1", `1`)(t.Context(), s) },
-			func(r layout.Root) string { return r.Record("t", team.RecordAgent, "w1") }, []string{"sync", "syncdir"}},
+			func(r layout.Root) string { return r.Record("t", roster.RecordAgent, "w1") }, []string{"sync", "syncdir"}},
 		"drop": {func(t *testing.T, s *filestore.Store) error {
-			return s.Records().Drop(t.Context(), "t", team.RecordAgent, "w0")
-		}, func(r layout.Root) string { return r.Record("t", team.RecordAgent, "w0") }, []string{"syncdir"}},
+			return s.Records().Drop(t.Context(), "t", roster.RecordAgent, "w0")
+		}, func(r layout.Root) string { return r.Record("t", roster.RecordAgent, "w0") }, []string{"syncdir"}},
 		"lay": {func(t *testing.T, s *filestore.Store) error { return layAsk("q1")(t.Context(), s) },
 			func(r layout.Root) string { return r.OpenAsk("q1") }, []string{"sync", "syncdir"}},
 		"leave": {func(t *testing.T, s *filestore.Store) error { return leaveFor("q0")(t.Context(), s) },
@@ -265,21 +264,21 @@ func (l *syncLog) note(c fsx.Call) *fsx.Fault {
 func TestTornRecords(t *testing.T) {
 	root, s, w := warned(t)
 	check(t, inOrder(makeTeam, putRecord("w1", `1`), putRecord("w2", `{"name":"w2"}`))(t.Context(), s))
-	write(t, root.Record("t", team.RecordAgent, "w2"), `{"name":`)
-	write(t, root.Record("t", team.RecordAgent, "w3"), "")
-	write(t, filepath.Join(root.TeamSide("t", team.RecordAgent), ".hidden.json"), "1")
-	write(t, filepath.Join(root.TeamSide("t", team.RecordAgent), "notes.txt"), "1")
-	docs, err := s.Records().All(t.Context(), "t", team.RecordAgent)
+	write(t, root.Record("t", roster.RecordAgent, "w2"), `{"name":`)
+	write(t, root.Record("t", roster.RecordAgent, "w3"), "")
+	write(t, filepath.Join(root.TeamSide("t", roster.RecordAgent), ".hidden.json"), "1")
+	write(t, filepath.Join(root.TeamSide("t", roster.RecordAgent), "notes.txt"), "1")
+	docs, err := s.Records().All(t.Context(), "t", roster.RecordAgent)
 	check(t, err)
 	if len(docs) != 1 || string(docs[0]) != `1` {
 		t.Errorf("records %q", docs)
 	}
-	w.say(t, root.Record("t", team.RecordAgent, "w2"))
-	w.say(t, root.Record("t", team.RecordAgent, "w3"))
-	_, err = s.Records().Get(t.Context(), "t", team.RecordAgent, "w2")
-	torn(t, "get", err, root.Record("t", team.RecordAgent, "w2"))
+	w.say(t, root.Record("t", roster.RecordAgent, "w2"))
+	w.say(t, root.Record("t", roster.RecordAgent, "w3"))
+	_, err = s.Records().Get(t.Context(), "t", roster.RecordAgent, "w2")
+	torn(t, "get", err, root.Record("t", roster.RecordAgent, "w2"))
 	check(t, putRecord("w2", `2`)(t.Context(), s))
-	doc, err := s.Records().Get(t.Context(), "t", team.RecordAgent, "w2")
+	doc, err := s.Records().Get(t.Context(), "t", roster.RecordAgent, "w2")
 	check(t, err)
 	want(t, "mended", string(doc), `2`)
 }
@@ -294,7 +293,7 @@ func TestRecordsDoNotBringATeamBack(t *testing.T) {
 		var all sync.WaitGroup
 		for _, act := range []func() error{
 			func() error { return putRecord("w1", `1`)(t.Context(), s) },
-			func() error { return s.Records().Drop(t.Context(), "t", team.RecordAgent, "w1") },
+			func() error { return s.Records().Drop(t.Context(), "t", roster.RecordAgent, "w1") },
 			func() error {
 				leave, err := s.Presence().Enter(t.Context(), mailbox.Address{Team: "t", Agent: "w1"})
 				if err == nil {
@@ -304,7 +303,7 @@ func TestRecordsDoNotBringATeamBack(t *testing.T) {
 			},
 		} {
 			all.Go(func() {
-				if err := act(); err != nil && !errors.Is(err, team.ErrNotFound) {
+				if err := act(); err != nil && !errors.Is(err, roster.ErrNotFound) {
 					t.Error(err)
 				}
 			})

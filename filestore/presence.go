@@ -9,15 +9,15 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/lease"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
-// presence implements [team.Presence]: a lease per agent in the team's folder.
+// presence implements [roster.Presence]: a lease per agent in the team's folder.
 type presence struct{ *Store }
 
 func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func() error, err error) {
 	held, err := p.enter(ctx, who)
-	var present *team.PresentError
+	var present *roster.PresentError
 	if errors.As(err, &present) {
 		return nil, err // it names the agent itself
 	}
@@ -46,12 +46,12 @@ func (p *presence) enter(ctx context.Context, who mailbox.Address) (*lease.Lease
 	held, err := lease.Acquire(ctx, p.fsys, path)
 	var other *lease.HeldError
 	if errors.As(err, &other) {
-		return nil, &team.PresentError{Who: who, By: process(other.Holder)}
+		return nil, &roster.PresentError{Who: who, By: process(other.Holder)}
 	}
 	return held, teamGone(err)
 }
 
-func (p *presence) Find(ctx context.Context, who mailbox.Address) (team.Process, bool, error) {
+func (p *presence) Find(ctx context.Context, who mailbox.Address) (roster.Process, bool, error) {
 	path, err := p.place(ctx, who)
 	var holder lease.Holder
 	var ok bool
@@ -59,7 +59,7 @@ func (p *presence) Find(ctx context.Context, who mailbox.Address) (team.Process,
 		holder, ok, err = lease.Look(ctx, p.fsys, path)
 	}
 	if err != nil {
-		return team.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)
+		return roster.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)
 	}
 	return process(holder), ok, nil
 }
@@ -77,6 +77,6 @@ func (p *presence) place(ctx context.Context, who mailbox.Address) (string, erro
 	return p.root.Presence(who.Team, who.Agent), nil
 }
 
-func process(h lease.Holder) team.Process {
-	return team.Process{PID: h.PID, Host: h.Host, Since: h.Since}
+func process(h lease.Holder) roster.Process {
+	return roster.Process{PID: h.PID, Host: h.Host, Since: h.Since}
 }

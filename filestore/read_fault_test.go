@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/google/go-cmp/cmp"
 )
 
 // reads are the operations that change nothing, and what they need.
@@ -45,7 +44,7 @@ var reads = []struct {
 	}},
 	{"pending asks", putAsk, func(ctx context.Context, s *filestore.Store) (any, error) { return s.Asks(faultRef).Pending(ctx) }},
 	{"records", inOrder(makeTeam, putRecord("w1", `1`), putRecord("w2", `2`)), func(ctx context.Context, s *filestore.Store) (any, error) {
-		return s.Records().All(ctx, "t", team.RecordAgent)
+		return s.Records().All(ctx, "t", roster.RecordAgent)
 	}},
 	{"jobs", inOrder(beginJob(faultRef, "b1"), beginJob(faultRef, "b2")), func(ctx context.Context, s *filestore.Store) (any, error) {
 		return s.Jobs(faultRef).All(ctx)

@@ -13,10 +13,10 @@ import (
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
-// records implements [team.Records]: a folder per kind in the team's own, a file
+// records implements [roster.Records]: a folder per kind in the team's own, a file
 // per record.
 type records struct{ *Store }
 
@@ -76,7 +76,7 @@ func (r *records) Get(_ context.Context, team, kind, name string) ([]byte, error
 func (r *records) read(path string) ([]byte, error) {
 	doc, _, err := fsx.ReadFile(r.fsys, path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, team.ErrNoRecord
+		return nil, roster.ErrNoRecord
 	}
 	if err == nil && !json.Valid(doc) {
 		err = &TornError{path, errNoJSON}
@@ -107,7 +107,7 @@ func (r *records) all(ctx context.Context, name, kind string) ([][]byte, error) 
 	var docs [][]byte
 	for _, file := range files {
 		doc, err := r.read(filepath.Join(folder, file+recordSuffix))
-		if errors.Is(err, team.ErrNoRecord) {
+		if errors.Is(err, roster.ErrNoRecord) {
 			continue // dropped meanwhile
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // The orders of a roster and of its members (facts: claude-code §2.1, §4.1).
@@ -18,8 +18,8 @@ var (
 
 // decodeHead reads what a roster has beside its members. Without a name it is
 // none; what else does not fit is left out, and stands in Extra.
-func decodeHead(doc *jsonx.Object) (team.Config, error) {
-	c := team.Config{Extra: extraOf(doc, rosterKeys)}
+func decodeHead(doc *jsonx.Object) (roster.Roster, error) {
+	c := roster.Roster{Extra: extraOf(doc, rosterKeys)}
 	if _, err := doc.Get("name", &c.Name); err != nil || c.Name == "" {
 		return c, errors.Join(errors.New("the file names no team"), err)
 	}
@@ -30,8 +30,8 @@ func decodeHead(doc *jsonx.Object) (team.Config, error) {
 	return c, nil
 }
 
-func decodeMember(doc *jsonx.Object) team.Member {
-	m := team.Member{Extra: extraOf(doc, memberKeys)}
+func decodeMember(doc *jsonx.Object) roster.Member {
+	m := roster.Member{Extra: extraOf(doc, memberKeys)}
 	take(doc, &m.Extra, "agentId", &m.AgentID)
 	take(doc, &m.Extra, "name", &m.Name)
 	take(doc, &m.Extra, "agentType", &m.AgentType)
@@ -50,7 +50,7 @@ func decodeMember(doc *jsonx.Object) team.Member {
 
 // encodeHead writes what c has beside its members over a roster's old content
 // (empty for a new one).
-func encodeHead(doc jsonx.Object, c team.Config) jsonx.Object {
+func encodeHead(doc jsonx.Object, c roster.Roster) jsonx.Object {
 	amend(&doc, "name", c.Name, true)
 	amend(&doc, "description", c.Description, false)
 	amend(&doc, "createdAt", millis(c.CreatedAt), true)
@@ -65,7 +65,7 @@ func encodeHead(doc jsonx.Object, c team.Config) jsonx.Object {
 
 // encodeMember writes m over the member's old content. A lead has no prompt,
 // colour, plan mode and backend at all (facts: claude-code §2.1, §4.1).
-func encodeMember(doc jsonx.Object, m team.Member) jsonx.Object {
+func encodeMember(doc jsonx.Object, m roster.Member) jsonx.Object {
 	mate := m.BackendType != ""
 	amend(&doc, "agentId", m.AgentID, true)
 	amend(&doc, "name", m.Name, true)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // A member that says the same is written as it stands: a field that the
@@ -21,16 +21,16 @@ func TestEveryFieldOfAMemberIsWritten(t *testing.T) {
 		reflect.TypeFor[string](): "other", reflect.TypeFor[bool](): true, reflect.TypeFor[int64](): int64(7),
 		reflect.TypeFor[[]string](): []string{"other"}, reflect.TypeFor[*bool](): ptr(true), reflect.TypeFor[jsonx.Object](): extra,
 	}
-	for field := range reflect.TypeFor[team.Member]().Fields() {
+	for field := range reflect.TypeFor[roster.Member]().Fields() {
 		t.Run(field.Name, func(t *testing.T) {
 			a, b := pair(t)
 			check(t, a.Teams().Create(t.Context(), alphaTeam()))
-			_, err := a.Teams().Update(t.Context(), "alpha-team", func(c *team.Config) error {
+			_, err := a.Teams().Update(t.Context(), "alpha-team", func(c *roster.Roster) error {
 				c.Members = append(c.Members, alphaMate("w1", "haiku", "p", "blue", 1))
 				return nil
 			})
 			check(t, err)
-			_, err = a.Teams().Update(t.Context(), "alpha-team", func(c *team.Config) error {
+			_, err = a.Teams().Update(t.Context(), "alpha-team", func(c *roster.Roster) error {
 				reflect.ValueOf(&c.Members[1]).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(others[field.Type]))
 				return nil
 			})
@@ -56,7 +56,7 @@ func TestOtherMembersStayAsTheyAreSpelled(t *testing.T) {
     }`
 	write(t, path, `{"x-first":1,"members":[`+strings.NewReplacer("\n", "", "      ", "").Replace(foreign)+
 		`,{"agentId":"b@t","name":"b"},{"agentId":"c@t","name":"c"}],"name":"t","x-last":[]}`)
-	_, err := s.Teams().Update(t.Context(), "t", func(c *team.Config) error {
+	_, err := s.Teams().Update(t.Context(), "t", func(c *roster.Roster) error {
 		c.Members = append(c.Members[:1], c.Members[2:]...) // without b
 		c.Find("c").Model = "haiku"
 		return nil
@@ -109,7 +109,7 @@ func TestALongRosterIsNotDecodedForEachChange(t *testing.T) {
 	check(t, s.Teams().Create(t.Context(), long))
 	model := 0
 	got := testing.AllocsPerRun(10, func() {
-		_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *team.Config) error {
+		_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *roster.Roster) error {
 			model++
 			c.Members[500].Model = fmt.Sprint("m", model)
 			return nil

@@ -8,19 +8,19 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
-// roster is a version of a roster file. It is not changed once made: the next
+// rosterFile is a version of a roster file. It is not changed once made: the next
 // one shares the members that stay as they are, so that a change costs what it
 // changes, and for the rest of a long roster no more than the copying of bytes.
-type roster struct {
+type rosterFile struct {
 	key     fsx.Key
 	certain atomic.Bool  // the file cannot be another version while it has the key
 	data    []byte       // of the file
 	head    jsonx.Object // its fields, with noMembers for the members
 	members []rosterMember
-	config  team.Config // all of it, decoded
+	config  roster.Roster // all of it, decoded
 }
 
 // rosterMember is a member as it stands in a file.
@@ -40,8 +40,8 @@ var (
 )
 
 // readRoster decodes a roster file.
-func readRoster(data []byte) (*roster, error) {
-	r := &roster{data: data}
+func readRoster(data []byte) (*rosterFile, error) {
+	r := &rosterFile{data: data}
 	err := json.Unmarshal(data, &r.head)
 	if err == nil {
 		r.config, err = decodeHead(&r.head)
@@ -66,7 +66,7 @@ func readRoster(data []byte) (*roster, error) {
 }
 
 // add adds a member that is spelled somehow.
-func (r *roster) add(doc jsonx.Object, raw []byte) {
+func (r *rosterFile) add(doc jsonx.Object, raw []byte) {
 	var text bytes.Buffer
 	jsonx.Indent(&text, raw, memberIndent, "  ")
 	m := decodeMember(&doc)
@@ -76,13 +76,13 @@ func (r *roster) add(doc jsonx.Object, raw []byte) {
 
 // with is the next version of the roster, with the content c. A member is the old
 // one with the same agent id.
-func (r *roster) with(c team.Config) (*roster, error) {
-	next := &roster{head: encodeHead(r.head.Clone(), c), members: make([]rosterMember, 0, len(c.Members))}
+func (r *rosterFile) with(c roster.Roster) (*rosterFile, error) {
+	next := &rosterFile{head: encodeHead(r.head.Clone(), c), members: make([]rosterMember, 0, len(c.Members))}
 	config, err := decodeHead(&next.head)
 	if err != nil {
 		return nil, err
 	}
-	config.Members = make([]team.Member, 0, len(c.Members))
+	config.Members = make([]roster.Member, 0, len(c.Members))
 	next.config = config
 	for i, m := range c.Members {
 		was := r.find(m.AgentID, i)
@@ -101,7 +101,7 @@ func (r *roster) with(c team.Config) (*roster, error) {
 
 // addChanged adds a member, written over the one that stands in old at was, or
 // over none when that is -1.
-func (r *roster) addChanged(old *roster, was int, m team.Member) error {
+func (r *rosterFile) addChanged(old *rosterFile, was int, m roster.Member) error {
 	var doc jsonx.Object
 	if was >= 0 {
 		if err := json.Unmarshal(old.members[was].text, &doc); err != nil {
@@ -117,13 +117,13 @@ func (r *roster) addChanged(old *roster, was int, m team.Member) error {
 }
 
 // at is the roster as the version key of a file.
-func (r *roster) at(key fsx.Key) *roster {
-	return &roster{key: key, data: r.data, head: r.head, members: r.members, config: r.config}
+func (r *rosterFile) at(key fsx.Key) *rosterFile {
+	return &rosterFile{key: key, data: r.data, head: r.head, members: r.members, config: r.config}
 }
 
 // find is where the member with an agent id stands, or -1. Most stand where they
 // stood, or a little further on.
-func (r *roster) find(id string, at int) int {
+func (r *rosterFile) find(id string, at int) int {
 	if at < len(r.members) {
 		if i := slices.IndexFunc(r.members[at:], func(m rosterMember) bool { return m.id == id }); i >= 0 {
 			return at + i
@@ -133,7 +133,7 @@ func (r *roster) find(id string, at int) int {
 }
 
 // encode spells the file.
-func (r *roster) encode() ([]byte, error) {
+func (r *rosterFile) encode() ([]byte, error) {
 	head, err := jsonx.MarshalIndent(r.head)
 	if err != nil || len(r.members) == 0 {
 		return head, err
@@ -158,7 +158,7 @@ func (r *roster) encode() ([]byte, error) {
 }
 
 // sameMember reports whether two members say the same.
-func sameMember(a, b team.Member) bool {
+func sameMember(a, b roster.Member) bool {
 	return a.AgentID == b.AgentID && a.Name == b.Name && a.AgentType == b.AgentType && a.Model == b.Model &&
 		a.Prompt == b.Prompt && a.Color == b.Color && a.PlanModeRequired == b.PlanModeRequired &&
 		a.JoinedAt == b.JoinedAt && a.PaneID == b.PaneID && a.Cwd == b.Cwd && a.BackendType == b.BackendType &&
@@ -173,7 +173,7 @@ func sameFlag(a, b *bool) bool {
 }
 
 // ownRoster is a copy that the caller may change in every part.
-func ownRoster(c team.Config) team.Config {
+func ownRoster(c roster.Roster) roster.Roster {
 	c.Extra = c.Extra.Clone()
 	c.Members = slices.Clone(c.Members)
 	for i := range c.Members {

@@ -11,7 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // shownWorld is a team of ours, and the root of a program that is to find it.
@@ -23,7 +23,7 @@ func shownWorld(t *testing.T, options ...filestore.Option) (s *filestore.Store, 
 	root = layout.Root(t.TempDir())
 	s = filestore.New(root, options...)
 	t.Cleanup(func() { s.Close() })
-	if err := s.Teams().Create(t.Context(), team.Config{Name: "My Team!"}); err != nil {
+	if err := s.Teams().Create(t.Context(), roster.Roster{Name: "My Team!"}); err != nil {
 		t.Fatal(err)
 	}
 	return s, root, layout.Root(filepath.Join(t.TempDir(), ".claude"))

@@ -26,8 +26,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -99,7 +99,7 @@ func (s *Store) Mail() mailbox.Store { return s.mail }
 func (s *Store) Tasks() task.Store { return s.tasks }
 
 // Teams keeps the rosters.
-func (s *Store) Teams() team.Store { return s.teams }
+func (s *Store) Teams() roster.Store { return s.teams }
 
 // Asks keeps the asks of one session, whose transcript the caller has open.
 func (s *Store) Asks(ref transcript.Ref) ask.Store { return &asks{Store: s, ref: ref} }
@@ -113,10 +113,10 @@ func (s *Store) Jobs(ref transcript.Ref) job.Store {
 func (s *Store) Seals() mailbox.Seals { return s.seals }
 
 // Records keeps what is ours alone about a team.
-func (s *Store) Records() team.Records { return &records{s} }
+func (s *Store) Records() roster.Records { return &records{s} }
 
 // Presence says which agents have a process of their own.
-func (s *Store) Presence() team.Presence { return &presence{s} }
+func (s *Store) Presence() roster.Presence { return &presence{s} }
 
 // Desk is where open questions lie for other processes.
 func (s *Store) Desk() ask.Desk { return &desk{s} }

@@ -4,17 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/storetest"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -55,7 +54,7 @@ func TestConformance(t *testing.T) {
 		})
 	})
 	t.Run("team", func(t *testing.T) {
-		storetest.Teams(t, func(t *testing.T) (team.Store, team.Store) {
+		storetest.Teams(t, func(t *testing.T) (roster.Store, roster.Store) {
 			a, b := pair(t)
 			return a.Teams(), b.Teams()
 		})

@@ -15,29 +15,29 @@ import (
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
-// teams implements [team.Store]: one config.json per team, replaced under the
+// teams implements [roster.Store]: one config.json per team, replaced under the
 // lock "config.json.lock". Other programs write it without a lock (facts:
 // claude-code §2.3), so a change starts over when the file is not what was read.
 type teams struct {
 	*Store
 	mu     sync.Mutex
-	seen   map[string]*roster // by path: the newest versions that we know
-	coming map[string]*roster // by path: what we are writing at this moment
+	seen   map[string]*rosterFile // by path: the newest versions that we know
+	coming map[string]*rosterFile // by path: what we are writing at this moment
 }
 
 func (ts *teams) Path(name string) string { return ts.root.TeamConfig(name) }
 
-func (ts *teams) Create(ctx context.Context, c team.Config) error {
+func (ts *teams) Create(ctx context.Context, c roster.Roster) error {
 	if err := ts.create(ctx, c); err != nil {
 		return fmt.Errorf("create team %q: %w", c.Name, err)
 	}
 	return nil
 }
 
-func (ts *teams) create(ctx context.Context, c team.Config) error {
+func (ts *teams) create(ctx context.Context, c roster.Roster) error {
 	if c.Name == "" {
 		return errNoName
 	}
@@ -51,16 +51,16 @@ func (ts *teams) create(ctx context.Context, c team.Config) error {
 			return err
 		}
 		if exists {
-			return team.ErrExists
+			return roster.ErrExists
 		}
-		return ts.save(path, new(roster), c, lock)
+		return ts.save(path, new(rosterFile), c, lock)
 	})
 }
 
 var errNoName = errors.New("the team's name is empty")
 
 // save makes old, which is the zero roster for a new team, one with the content c.
-func (ts *teams) save(path string, old *roster, c team.Config, lock *dirlock.Lock) error {
+func (ts *teams) save(path string, old *rosterFile, c roster.Roster, lock *dirlock.Lock) error {
 	next, err := old.with(c)
 	if err != nil {
 		return err
@@ -76,17 +76,17 @@ func (ts *teams) save(path string, old *roster, c team.Config, lock *dirlock.Loc
 
 // writing says what is about to stand at path; nil: nothing is. Who finds it
 // there meanwhile need not decode it.
-func (ts *teams) writing(path string, r *roster) {
+func (ts *teams) writing(path string, r *rosterFile) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.coming == nil {
-		ts.coming = make(map[string]*roster)
+		ts.coming = make(map[string]*rosterFile)
 	}
 	ts.coming[path] = r
 }
 
 // decode is the roster that a file's content says.
-func (ts *teams) decode(path string, data []byte) (*roster, error) {
+func (ts *teams) decode(path string, data []byte) (*rosterFile, error) {
 	ts.mu.Lock()
 	next := ts.coming[path]
 	ts.mu.Unlock()
@@ -96,13 +96,13 @@ func (ts *teams) decode(path string, data []byte) (*roster, error) {
 	return readRoster(data)
 }
 
-func (ts *teams) Load(ctx context.Context, name string) (team.Config, error) {
+func (ts *teams) Load(ctx context.Context, name string) (roster.Roster, error) {
 	if name == "" {
-		return team.Config{}, errNoName
+		return roster.Roster{}, errNoName
 	}
 	r, err := ts.read(ctx, ts.Path(name))
 	if err != nil {
-		return team.Config{}, fmt.Errorf("load team %q: %w", name, err)
+		return roster.Roster{}, fmt.Errorf("load team %q: %w", name, err)
 	}
 	return r.config, nil
 }
@@ -112,7 +112,7 @@ const clockTick = 50 * time.Millisecond
 
 // read returns the roster at path. It is decoded only when it is new: every
 // message asks who is in the team.
-func (ts *teams) read(ctx context.Context, path string) (*roster, error) {
+func (ts *teams) read(ctx context.Context, path string) (*rosterFile, error) {
 	known := ts.known(path)
 	for !ts.stands(path, known) {
 		newer := ts.known(path)
@@ -124,7 +124,7 @@ func (ts *teams) read(ctx context.Context, path string) (*roster, error) {
 	return known, nil
 }
 
-func (ts *teams) known(path string) *roster {
+func (ts *teams) known(path string) *rosterFile {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.seen[path]
@@ -133,7 +133,7 @@ func (ts *teams) known(path string) *roster {
 // stands reports whether a file is still the version that we know. One that was
 // written just now could be written in place once more without looking changed,
 // so its content is compared.
-func (ts *teams) stands(path string, r *roster) bool {
+func (ts *teams) stands(path string, r *rosterFile) bool {
 	if r == nil {
 		return false
 	}
@@ -150,11 +150,11 @@ func (ts *teams) stands(path string, r *roster) bool {
 }
 
 // readAnew reads and decodes a roster, and remembers it in place of known.
-func (ts *teams) readAnew(ctx context.Context, path string, known *roster) (*roster, error) {
+func (ts *teams) readAnew(ctx context.Context, path string, known *rosterFile) (*rosterFile, error) {
 	began := time.Now()
 	r, err := ts.readWhole(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = team.ErrNotFound
+		err = roster.ErrNotFound
 	}
 	if err != nil {
 		ts.see(path, known, nil)
@@ -170,7 +170,7 @@ func (ts *teams) readAnew(ctx context.Context, path string, known *roster) (*ros
 // a lock, so it can take some of them until one has written it whole.
 const rosterReads = 4
 
-func (ts *teams) readWhole(ctx context.Context, path string) (r *roster, err error) {
+func (ts *teams) readWhole(ctx context.Context, path string) (r *rosterFile, err error) {
 	for range rosterReads {
 		var key fsx.Key
 		key, err = ts.readShared(ctx, path, maxRoster, func(data []byte) (err error) {
@@ -197,7 +197,7 @@ func (ts *teams) isOld(path string, key fsx.Key, before time.Time) bool {
 
 // see remembers a roster, or nil for none, unless what was known has been replaced
 // already.
-func (ts *teams) see(path string, was, r *roster) {
+func (ts *teams) see(path string, was, r *rosterFile) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	switch {
@@ -205,28 +205,28 @@ func (ts *teams) see(path string, was, r *roster) {
 	case r == nil:
 		delete(ts.seen, path)
 	case ts.seen == nil:
-		ts.seen = map[string]*roster{path: r}
+		ts.seen = map[string]*rosterFile{path: r}
 	default:
 		ts.seen[path] = r
 	}
 }
 
-func (ts *teams) Update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
+func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
 	c, err := ts.update(ctx, name, change)
 	if err != nil {
-		return team.Config{}, fmt.Errorf("update team %q: %w", name, err)
+		return roster.Roster{}, fmt.Errorf("update team %q: %w", name, err)
 	}
 	return c, nil
 }
 
-func (ts *teams) update(ctx context.Context, name string, change func(*team.Config) error) (c team.Config, err error) {
+func (ts *teams) update(ctx context.Context, name string, change func(*roster.Roster) error) (c roster.Roster, err error) {
 	if name == "" {
 		return c, errNoName
 	}
 	path := ts.Path(name)
 	exists, err := ts.exists(path)
 	if err == nil && !exists {
-		err = team.ErrNotFound
+		err = roster.ErrNotFound
 	}
 	if err == nil {
 		err = fsx.IsFolder(ts.fsys, filepath.Dir(path))
@@ -236,7 +236,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*team.Conf
 	}
 	err = ts.locked(ctx, path, func(lock *dirlock.Lock) error {
 		for range maxUnlocked {
-			var r *roster
+			var r *rosterFile
 			if r, err = ts.read(ctx, path); err != nil {
 				return err
 			}
@@ -251,7 +251,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*team.Conf
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		err = team.ErrNotFound // removed while we waited
+		err = roster.ErrNotFound // removed while we waited
 	}
 	return c, err
 }
@@ -270,12 +270,12 @@ func (ts *teams) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-func (ts *teams) List(ctx context.Context) ([]team.Config, error) {
+func (ts *teams) List(ctx context.Context) ([]roster.Roster, error) {
 	entries, err := ts.fsys.ReadDir(ts.root.TeamsDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list teams: %w", err)
 	}
-	var configs []team.Config
+	var configs []roster.Roster
 	for _, e := range entries {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
@@ -286,10 +286,10 @@ func (ts *teams) List(ctx context.Context) ([]team.Config, error) {
 			configs = append(configs, r.config)
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("list teams: %w", context.Cause(ctx))
-		case !errors.Is(err, team.ErrNotFound):
+		case !errors.Is(err, roster.ErrNotFound):
 			ts.warn(err)
 		}
 	}
-	slices.SortStableFunc(configs, func(a, b team.Config) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(configs, func(a, b roster.Roster) int { return strings.Compare(a.Name, b.Name) })
 	return configs, nil
 }

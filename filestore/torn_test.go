@@ -11,15 +11,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 // warnings collects what a store warns of.
@@ -182,14 +181,14 @@ func finishing(t *testing.T, n int, path func() string, text string) fsx.FS {
 
 func TestUnfinishedFilesAreReadAgain(t *testing.T) {
 	var root layout.Root
-	roster, inbox, one := fixture(t, "01-teamcreate/config.json"), inboxText(t), fixture(t, "02-tasks/2.json")
+	rosterPath, inbox, one := fixture(t, "01-teamcreate/config.json"), inboxText(t), fixture(t, "02-tasks/2.json")
 	tests := map[string]struct {
 		path func() string
 		text string
 		read func(s *filestore.Store) (int, error)
 		want int
 	}{
-		"roster": {func() string { return root.TeamConfig("alpha-team") }, roster, func(s *filestore.Store) (int, error) {
+		"roster": {func() string { return root.TeamConfig("alpha-team") }, rosterPath, func(s *filestore.Store) (int, error) {
 			c, err := s.Teams().Load(t.Context(), "alpha-team")
 			return len(c.Members), err
 		}, 1},
@@ -226,9 +225,9 @@ func TestTornRoster(t *testing.T) {
 			write(t, path, whole[:cut])
 			_, err := s.Teams().Load(t.Context(), "alpha-team")
 			torn(t, "load", err, path)
-			_, err = s.Teams().Update(t.Context(), "alpha-team", func(*team.Config) error { return nil })
+			_, err = s.Teams().Update(t.Context(), "alpha-team", func(*roster.Roster) error { return nil })
 			torn(t, "update", err, path)
-			if err := s.Teams().Create(t.Context(), alphaTeam()); !errors.Is(err, team.ErrExists) {
+			if err := s.Teams().Create(t.Context(), alphaTeam()); !errors.Is(err, roster.ErrExists) {
 				t.Errorf("create: %v", err)
 			}
 			same(t, path, whole[:cut])
@@ -257,7 +256,7 @@ func TestRosterTornForAWhile(t *testing.T) {
 	}
 	s := open(t, root, filestore.WithFS(faulty))
 	write(t, path, whole[:len(whole)/2])
-	_, err := s.Teams().Update(t.Context(), "alpha-team", func(*team.Config) error { return nil })
+	_, err := s.Teams().Update(t.Context(), "alpha-team", func(*roster.Roster) error { return nil })
 	if err != nil {
 		t.Error(err)
 	}
@@ -308,7 +307,7 @@ func TestUnlockedWriterIsNotOverwritten(t *testing.T) {
 	plain := open(t, root)
 	check(t, plain.Teams().Create(t.Context(), alphaTeam()))
 	check(t, makeFreeTask(t, plain))
-	roster, path := root.TeamConfig("alpha-team"), root.Task("alpha-team", "1")
+	rosterPath, path := root.TeamConfig("alpha-team"), root.Task("alpha-team", "1")
 	interfered := make(map[string]bool)
 	interfere := func(target string) {
 		if interfered[target] {
@@ -327,21 +326,21 @@ func TestUnlockedWriterIsNotOverwritten(t *testing.T) {
 	}
 	s := open(t, root, filestore.WithFS(&fsx.Faulty{FS: fsx.OS, Decide: func(c fsx.Call) *fsx.Fault {
 		// Our temporary file is there, so the old content has been read.
-		for _, target := range []string{roster, path} {
+		for _, target := range []string{rosterPath, path} {
 			if c.Op == "write" && strings.HasPrefix(filepath.Base(c.Path), "."+filepath.Base(target)) {
 				interfere(target)
 			}
 		}
 		return nil
 	}}))
-	_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *team.Config) error {
+	_, err := s.Teams().Update(t.Context(), "alpha-team", func(c *roster.Roster) error {
 		c.Members = append(c.Members, alphaMate("w1", "haiku", "p", "blue", 1))
 		return nil
 	})
 	check(t, err)
 	_, err = s.Tasks().Update(t.Context(), "alpha-team", "1", task.Change{Subject: ptr("ours")})
 	check(t, err)
-	for _, file := range []string{roster, path} {
+	for _, file := range []string{rosterPath, path} {
 		data, err := os.ReadFile(file)
 		check(t, err)
 		if !interfered[file] || !strings.Contains(string(data), "x-other") {
@@ -464,7 +463,7 @@ func TestPlantedPaths(t *testing.T) {
 			_, err = s.Teams().Load(t.Context(), "t2")
 			refused("load team", err)
 		}
-		if err := s.Teams().Create(t.Context(), team.Config{Name: "t2"}); !errors.Is(err, team.ErrExists) {
+		if err := s.Teams().Create(t.Context(), roster.Roster{Name: "t2"}); !errors.Is(err, roster.ErrExists) {
 			t.Errorf("create team: %v", err)
 		}
 		_, err := s.Tasks().Create(t.Context(), "l", task.Task{})

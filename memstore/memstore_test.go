@@ -8,8 +8,8 @@ import (
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 		})
 	})
 	t.Run("team", func(t *testing.T) {
-		storetest.Teams(t, func(*testing.T) (team.Store, team.Store) {
+		storetest.Teams(t, func(*testing.T) (roster.Store, roster.Store) {
 			s := memstore.New()
 			return s.Teams(), s.Teams()
 		})
@@ -70,7 +70,7 @@ func TestRemovedTeamTakesItsMailAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Teams().Create(t.Context(), team.Config{Name: "t"}); err != nil {
+	if err := s.Teams().Create(t.Context(), roster.Roster{Name: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Teams().Remove(t.Context(), "t"); err != nil {

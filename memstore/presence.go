@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 type presence struct {
 	exists func(team string) bool // whether there is a team of this name
 	mu     sync.Mutex
-	places map[string]*team.Process // by the path that their file would have
+	places map[string]*roster.Process // by the path that their file would have
 }
 
 func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func() error, err error) {
 	path, err := placePath(ctx, who)
 	if err == nil && !p.exists(who.Team) {
-		err = team.ErrNotFound
+		err = roster.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("enter the place of %s: %w", who, err)
@@ -28,10 +28,10 @@ func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if other := p.places[path]; other != nil {
-		return nil, &team.PresentError{Who: who, By: *other}
+		return nil, &roster.PresentError{Who: who, By: *other}
 	}
 	if p.places == nil {
-		p.places = make(map[string]*team.Process)
+		p.places = make(map[string]*roster.Process)
 	}
 	mine := thisProcess()
 	p.places[path] = mine
@@ -45,17 +45,17 @@ func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func()
 	}, nil
 }
 
-func (p *presence) Find(ctx context.Context, who mailbox.Address) (team.Process, bool, error) {
+func (p *presence) Find(ctx context.Context, who mailbox.Address) (roster.Process, bool, error) {
 	path, err := placePath(ctx, who)
 	if err != nil {
-		return team.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)
+		return roster.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if holder := p.places[path]; holder != nil {
 		return *holder, true, nil
 	}
-	return team.Process{}, false, nil
+	return roster.Process{}, false, nil
 }
 
 func (p *presence) removeTeam(name string) {
@@ -74,10 +74,10 @@ func placePath(ctx context.Context, who mailbox.Address) (string, error) {
 	return root.Presence(who.Team, who.Agent), context.Cause(ctx)
 }
 
-func thisProcess() *team.Process {
+func thisProcess() *roster.Process {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	return &team.Process{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Millisecond)}
+	return &roster.Process{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Millisecond)}
 }

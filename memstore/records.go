@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/cadre-dev/cadre/internal/layout"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 type records struct {
@@ -33,7 +33,7 @@ func (r *records) Put(ctx context.Context, name, kind, record string, doc []byte
 	case !json.Valid(doc):
 		err = errNoJSON
 	case !r.exists(name):
-		err = team.ErrNotFound
+		err = roster.ErrNotFound
 	}
 	if err != nil {
 		return fmt.Errorf("keep %s record %q of team %q: %w", kind, record, name, err)
@@ -59,7 +59,7 @@ func (r *records) Get(ctx context.Context, name, kind, record string) ([]byte, e
 	defer r.mu.Unlock()
 	doc, ok := r.kinds[folder][record]
 	if err == nil && !ok {
-		err = team.ErrNoRecord
+		err = roster.ErrNoRecord
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get %s record %q of team %q: %w", kind, record, name, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -53,16 +53,16 @@ func (s *Store) Mail() mailbox.Store { return &s.mail }
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
 // Teams keeps the rosters; a team takes along its mail and what is ours about it.
-func (s *Store) Teams() team.Store { return &wholeTeams{&s.teams, s} }
+func (s *Store) Teams() roster.Store { return &wholeTeams{&s.teams, s} }
 
 // Seals says which mail our own runtime wrote.
 func (s *Store) Seals() mailbox.Seals { return &s.seals }
 
 // Records keeps what is ours alone about a team.
-func (s *Store) Records() team.Records { return &s.records }
+func (s *Store) Records() roster.Records { return &s.records }
 
 // Presence says which agents have a process of their own: all in this one.
-func (s *Store) Presence() team.Presence { return &s.presence }
+func (s *Store) Presence() roster.Presence { return &s.presence }
 
 // Desk is where open questions lie.
 func (s *Store) Desk() ask.Desk { return &s.desk }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 type teams struct {
 	mu      sync.Mutex
-	configs map[string]team.Config // by the path that their file would have
+	configs map[string]roster.Roster // by the path that their file would have
 }
 
 // wholeTeams removes with a team what would lie in its folder.
@@ -35,14 +35,14 @@ func (ts *wholeTeams) Remove(ctx context.Context, name string) error {
 
 var errNoName = errors.New("the team's name is empty")
 
-func (ts *teams) Create(ctx context.Context, c team.Config) error {
+func (ts *teams) Create(ctx context.Context, c roster.Roster) error {
 	if err := ts.create(ctx, c); err != nil {
 		return fmt.Errorf("create team %q: %w", c.Name, err)
 	}
 	return nil
 }
 
-func (ts *teams) create(ctx context.Context, c team.Config) error {
+func (ts *teams) create(ctx context.Context, c roster.Roster) error {
 	if c.Name == "" {
 		return errNoName
 	}
@@ -52,10 +52,10 @@ func (ts *teams) create(ctx context.Context, c team.Config) error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if _, ok := ts.configs[ts.Path(c.Name)]; ok {
-		return team.ErrExists
+		return roster.ErrExists
 	}
 	if ts.configs == nil {
-		ts.configs = make(map[string]team.Config)
+		ts.configs = make(map[string]roster.Roster)
 	}
 	ts.configs[ts.Path(c.Name)] = copied(c)
 	return nil
@@ -68,33 +68,33 @@ func (ts *teams) exists(name string) bool {
 	return ok
 }
 
-func (ts *teams) Load(_ context.Context, name string) (team.Config, error) {
+func (ts *teams) Load(_ context.Context, name string) (roster.Roster, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	c, ok := ts.configs[ts.Path(name)]
 	if !ok {
-		return team.Config{}, fmt.Errorf("load team %q: %w", name, team.ErrNotFound)
+		return roster.Roster{}, fmt.Errorf("load team %q: %w", name, roster.ErrNotFound)
 	}
 	return copied(c), nil
 }
 
-func (ts *teams) Update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
+func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
 	c, err := ts.update(ctx, name, change)
 	if err != nil {
-		return team.Config{}, fmt.Errorf("update team %q: %w", name, err)
+		return roster.Roster{}, fmt.Errorf("update team %q: %w", name, err)
 	}
 	return copied(c), nil
 }
 
-func (ts *teams) update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
+func (ts *teams) update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
 	if ctx.Err() != nil {
-		return team.Config{}, context.Cause(ctx)
+		return roster.Roster{}, context.Cause(ctx)
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	c, ok := ts.configs[ts.Path(name)]
 	if !ok {
-		return c, team.ErrNotFound
+		return c, roster.ErrNotFound
 	}
 	c = copied(c)
 	if err := change(&c); err != nil {
@@ -117,21 +117,21 @@ func (ts *teams) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-func (ts *teams) List(context.Context) ([]team.Config, error) {
+func (ts *teams) List(context.Context) ([]roster.Roster, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	var list []team.Config
+	var list []roster.Roster
 	for _, c := range ts.configs {
 		list = append(list, copied(c))
 	}
-	slices.SortFunc(list, func(a, b team.Config) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b roster.Roster) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
 func (ts *teams) Path(name string) string { return root.TeamConfig(name) }
 
 // copied shares nothing with c that either side may change.
-func copied(c team.Config) team.Config {
+func copied(c roster.Roster) roster.Roster {
 	c.Members = slices.Clone(c.Members)
 	for i := range c.Members {
 		m := &c.Members[i]

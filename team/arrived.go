@@ -42,7 +42,7 @@ func (t *told) add(to mailbox.Address, m mailbox.Message) {
 	if t.known == nil {
 		t.known = make(map[toldKey]bool)
 	}
-	key := toldKey{to, firstID(m)}
+	key := toldKey{to, mailbox.FirstID(m)}
 	t.known[key] = true
 	if t.oldest = append(t.oldest, key); len(t.oldest) > maxTold {
 		delete(t.known, t.oldest[0])
@@ -54,7 +54,7 @@ func (t *told) add(to mailbox.Address, m mailbox.Message) {
 func (t *told) take(to mailbox.Address, m mailbox.Message) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := toldKey{to, firstID(m)}
+	key := toldKey{to, mailbox.FirstID(m)}
 	known := t.known[key]
 	delete(t.known, key)
 	return known

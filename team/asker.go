@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // askRecord is a question that a teammate has put to its lead, as [RecordAsk]
@@ -44,13 +46,13 @@ func (s *Seat) RequestPermission(ctx context.Context, a ask.Ask) (requestID stri
 		return older.RequestID, err
 	}
 	at := time.Now()
-	c := newPermissionRequest(at, s.Name, a)
+	c := protocol.NewPermissionRequest(at, s.Name, a)
 	record := askRecord{c.RequestID, s.Name, ask.DigestOf(c.ToolName, c.Input), a}
 	// The answer may come before the post returns.
 	if err := s.teams.putRecord(ctx, s.Team, RecordAsk, c.RequestID, record); err != nil {
 		return "", err
 	}
-	if err := s.postControl(ctx, LeadName, at, c); err != nil {
+	if err := s.postControl(ctx, mailbox.LeadName, at, c); err != nil {
 		return "", errors.Join(err, s.dropAsk(context.WithoutCancel(ctx), c.RequestID))
 	}
 	return c.RequestID, nil
@@ -101,7 +103,7 @@ func (s *Seat) WithdrawPermission(ctx context.Context, askID string) error {
 	}
 	ours, err := s.teams.isFounded(ctx, s.Team)
 	if err == nil && ours && !s.hasLeft() { // another program would show it to its model
-		err = s.postControl(ctx, LeadName, time.Now(), PermissionSettled{typePermissionSettled, open.RequestID})
+		err = s.postControl(ctx, mailbox.LeadName, time.Now(), protocol.PermissionSettled{Type: protocol.TypePermissionSettled, RequestID: open.RequestID})
 	}
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (s *Seat) OpenPermissions(ctx context.Context) ([]ask.Ask, error) {
 // permissionAnswered delivers a response in a teammate's inbox to the session
 // that asked. Whatever is not the lead's answer to exactly this question is
 // refused.
-func (t *Teams) permissionAnswered(ctx context.Context, seat *Seat, m mailbox.Message, c PermissionResponse) error {
+func (t *Teams) permissionAnswered(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PermissionResponse) error {
 	open, refusal, err := t.checkResponse(ctx, seat, m, c)
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func (t *Teams) permissionAnswered(ctx context.Context, seat *Seat, m mailbox.Me
 		t.refuse(seat, m, c, refusal)
 		return nil
 	}
-	answer, ok := answerOf(c, compacted(open.Ask.Input))
+	answer, ok := protocol.AnswerOf(c, protocol.Compacted(open.Ask.Input))
 	if !ok {
 		t.refuse(seat, m, c, "it says neither yes nor no")
 		return nil
@@ -150,14 +152,14 @@ func (t *Teams) permissionAnswered(ctx context.Context, seat *Seat, m mailbox.Me
 
 // checkResponse finds the question that a response answers, or says why it
 // answers none.
-func (t *Teams) checkResponse(ctx context.Context, seat *Seat, m mailbox.Message, c PermissionResponse) (open askRecord, refusal string, err error) {
+func (t *Teams) checkResponse(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PermissionResponse) (open askRecord, refusal string, err error) {
 	open, ok, err := seat.openAsk(ctx, func(r askRecord) bool { return r.RequestID == c.RequestID })
 	switch {
 	case err != nil:
 		return askRecord{}, "", err
 	case !ok || t.consent.answered == nil:
 		return askRecord{}, "no such question waits for an answer", nil
-	case m.From != LeadName:
+	case m.From != mailbox.LeadName:
 		return askRecord{}, "only the lead may answer", nil
 	}
 	if d := open.Ask.Deadline; !d.IsZero() && !time.Now().Before(d) {
@@ -183,7 +185,7 @@ func (t *Teams) vouchedFor(ctx context.Context, seat *Seat, m mailbox.Message, d
 }
 
 // refuse tells of a response that was not acted on, once per request.
-func (t *Teams) refuse(seat *Seat, m mailbox.Message, c PermissionResponse, why string) {
+func (t *Teams) refuse(seat *Seat, m mailbox.Message, c protocol.PermissionResponse, why string) {
 	const most = 100 // somebody may make up any number of them
 	seat.mu.Lock()
 	told := seat.consent.refused[c.RequestID] || len(seat.consent.refused) >= most
@@ -193,7 +195,7 @@ func (t *Teams) refuse(seat *Seat, m mailbox.Message, c PermissionResponse, why 
 	seat.mu.Unlock()
 	if !told {
 		t.warn(seat, "an answer of %s to %s's permission request %s was refused: %s",
-			oneLine(m.From), seat.Name, oneLine(c.RequestID), why)
+			oneline.Of(m.From), seat.Name, oneline.Of(c.RequestID), why)
 	}
 }
 

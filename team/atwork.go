@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // testimony is all that tells, from outside its process, whether an agent is at work:
@@ -84,22 +86,22 @@ func isRecent(stamp string, now time.Time) bool {
 // beginsTurn reports whether mail is input for a model. The rest its runtime consumes
 // (facts: claude-code §4.5).
 func beginsTurn(m mailbox.Message) bool {
-	c, protocol := Parse(m.Text)
-	return !protocol || !otherTypes[c.kind()]
+	c, isProtocol := protocol.Parse(m.Text)
+	return !isProtocol || !protocol.IsConsumed(c)
 }
 
 // testify gathers what tells of an agent that does not run in this process.
-func (o *observation) testify(ctx context.Context, who mailbox.Address, m *Member) (w testimony, err error) {
-	w = testimony{apart: m.apart(), flag: m.IsActive, begun: hasBegun(o.list, who.Agent)}
+func (o *observation) testify(ctx context.Context, who mailbox.Address, m *roster.Member) (w testimony, err error) {
+	w = testimony{apart: m.Apart(), flag: m.IsActive, begun: hasBegun(o.list, who.Agent)}
 	var notes []string
-	if notes, w.last, err = o.notes(ctx, who.Agent, m.joined()); err != nil {
+	if notes, w.last, err = o.notes(ctx, who.Agent, joinedAt(m)); err != nil {
 		return w, err
 	}
 	mails, err := o.teams.mail.All(ctx, who)
 	if err != nil {
 		return w, err
 	}
-	w.weigh(mails, notes, m.joined())
+	w.weigh(mails, notes, joinedAt(m))
 	if w.ours, err = o.teams.isOurs(ctx, who); err != nil {
 		return w, err
 	}
@@ -138,19 +140,19 @@ func (w *testimony) weigh(mails []mailbox.Message, notes []string, joined string
 	}
 }
 
-// joined is when a member joined, as mail has times; "" when nobody knows.
-func (m *Member) joined() string {
+// joinedAt is when a member joined, as mail has times; "" when nobody knows.
+func joinedAt(m *roster.Member) string {
 	if m.JoinedAt == 0 {
 		return ""
 	}
-	return stamp(time.UnixMilli(m.JoinedAt))
+	return protocol.Stamp(time.UnixMilli(m.JoinedAt))
 }
 
 // notes is when an agent last told the lead that it is idle, twice at most, the newest
 // last, and what it said then. What a former agent of its name said does not count.
 func (o *observation) notes(ctx context.Context, name, joined string) (at []string, last lastTurn, err error) {
 	if !o.read {
-		o.mail, err = o.teams.mail.All(ctx, mailbox.Address{Team: o.config.Name, Agent: LeadName})
+		o.mail, err = o.teams.mail.All(ctx, mailbox.Address{Team: o.config.Name, Agent: mailbox.LeadName})
 		if err != nil {
 			return nil, lastTurn{}, err
 		}
@@ -160,8 +162,8 @@ func (o *observation) notes(ctx context.Context, name, joined string) (at []stri
 		if m.From != name || m.Timestamp < joined {
 			continue
 		}
-		c, _ := Parse(m.Text)
-		note, ok := c.(IdleNotification)
+		c, _ := protocol.Parse(m.Text)
+		note, ok := c.(protocol.IdleNotification)
 		if !ok {
 			continue
 		}
@@ -173,24 +175,12 @@ func (o *observation) notes(ctx context.Context, name, joined string) (at []stri
 	return at, last, nil
 }
 
-// RecordActivity holds an [Activity] per teammate that is another program, under its
-// name.
-const RecordActivity = "activity"
-
-// Activity is what the lead's look at the roster last found to have changed in a
-// teammate's word on whether it is at work. It survives the lead: only who has seen a
-// word stand knows that it was the teammate's own.
-type Activity struct {
-	Active bool   `json:"active"`
-	Since  string `json:"since"` // as mail has times
-}
-
 // restedAt is when the word of a teammate was last seen to go from work to rest; ""
 // for never, and while it was last seen at work.
 func (t *Teams) restedAt(ctx context.Context, who mailbox.Address) (string, error) {
-	var seen Activity
-	err := t.getRecord(ctx, who.Team, RecordActivity, who.Agent, &seen)
-	if errors.Is(err, ErrNoRecord) {
+	var seen roster.Activity
+	err := t.getRecord(ctx, who.Team, roster.RecordActivity, who.Agent, &seen)
+	if errors.Is(err, roster.ErrNoRecord) {
 		return "", nil
 	}
 	if seen.Active {

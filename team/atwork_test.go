@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 )
 
@@ -20,7 +21,7 @@ type course struct {
 	noted  []int // it told the lead that it is idle
 	joined int
 	flag   *bool // isActive
-	seen   *team.Activity
+	seen   *roster.Activity
 }
 
 // lay writes a course, all of it read.
@@ -42,10 +43,10 @@ func (c course) lay(t *testing.T, w *world, name string) {
 			}
 		}
 	}
-	post(name, team.LeadName, "do it", c.told)
-	post(name, team.LeadName, `{"type":"permission_response","request_id":"p","subtype":"success"}`, c.silent)
-	post(team.LeadName, name, fmt.Sprintf(`{"type":"idle_notification","from":%q,"idleReason":"available"}`, name), c.noted)
-	_, err := w.rosters.Update(t.Context(), "alpha", func(roster *team.Config) error {
+	post(name, mailbox.LeadName, "do it", c.told)
+	post(name, mailbox.LeadName, `{"type":"permission_response","request_id":"p","subtype":"success"}`, c.silent)
+	post(mailbox.LeadName, name, fmt.Sprintf(`{"type":"idle_notification","from":%q,"idleReason":"available"}`, name), c.noted)
+	_, err := w.rosters.Update(t.Context(), "alpha", func(roster *roster.Roster) error {
 		m := roster.Find(name)
 		m.IsActive = c.flag
 		if c.joined > 0 {
@@ -61,11 +62,11 @@ func (c course) lay(t *testing.T, w *world, name string) {
 		if _, err := fmt.Sscan(c.seen.Since, &since); err != nil {
 			t.Fatal(err)
 		}
-		doc, err := json.Marshal(team.Activity{Active: c.seen.Active, Since: at(since)})
+		doc, err := json.Marshal(roster.Activity{Active: c.seen.Active, Since: at(since)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.kept.Records().Put(t.Context(), "alpha", team.RecordActivity, name, doc); err != nil {
+		if err := w.kept.Records().Put(t.Context(), "alpha", roster.RecordActivity, name, doc); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,8 +98,8 @@ func checkState(t *testing.T, w *world, name string, want team.AgentState) {
 // Another program writes the roster without a lock, so what stands there may be
 // undone, or be the undoing of something. Mail tells.
 func TestAtWorkInAnotherProgram(t *testing.T) {
-	saw := func(active bool, since int) *team.Activity {
-		return &team.Activity{Active: active, Since: fmt.Sprint(since)}
+	saw := func(active bool, since int) *roster.Activity {
+		return &roster.Activity{Active: active, Since: fmt.Sprint(since)}
 	}
 	for what, c := range map[string]struct {
 		course

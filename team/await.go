@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -47,7 +49,7 @@ type AwaitedAgent struct {
 	Name          string
 	State         AgentState
 	Done          bool
-	Reason        IdleReason
+	Reason        protocol.IdleReason
 	Failure       string
 	CompletedTask string // an id
 }
@@ -73,7 +75,7 @@ const lookSoon = 50 * time.Millisecond
 
 // Await blocks until any or all of what it is told is there, or ctx ends, and
 // returns how far things are. The end of ctx is no error: the caller knows why it
-// ended it. Errors, at once: [*UnknownMemberError], ErrNotFound of package task,
+// ended it. Errors, at once: [*roster.UnknownMemberError], ErrNotFound of package task,
 // [ErrNoTeam], [ErrEndlessWait] as far as this process knows who waits for whom.
 func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress, error) {
 	reading := context.WithoutCancel(ctx) // a wait that is over still says how far things are
@@ -89,7 +91,7 @@ func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress,
 	defer stop()
 	var notes <-chan struct{}
 	if len(a.agents) > 0 {
-		notes, stop = t.mail.Watch(mailbox.Address{Team: a.team, Agent: LeadName})
+		notes, stop = t.mail.Watch(mailbox.Address{Team: a.team, Agent: mailbox.LeadName})
 		defer stop()
 	}
 	again := time.NewTimer(lookAgain)
@@ -180,11 +182,11 @@ func (a *wait) addTasks(ctx context.Context, self string, ids []string) error {
 	return nil
 }
 
-func (a *wait) addAgents(ctx context.Context, c *Config, self string, names []string) error {
+func (a *wait) addAgents(ctx context.Context, c *roster.Roster, self string, names []string) error {
 	for _, asked := range names {
 		m, err := a.teams.member(ctx, c, asked)
 		name := m.Name
-		if unknown, ok := errors.AsType[*UnknownMemberError](err); ok && unknown.Departed {
+		if unknown, ok := errors.AsType[*roster.UnknownMemberError](err); ok && unknown.Departed {
 			name, err = strings.TrimSuffix(unknown.Name, "@"+c.Name), nil // it is gone, which is what ends a wait for it
 		}
 		switch {
@@ -192,8 +194,8 @@ func (a *wait) addAgents(ctx context.Context, c *Config, self string, names []st
 			return err
 		case name == self:
 			return fmt.Errorf("wait for %s, who is you: %w", name, ErrEndlessWait)
-		case name == LeadName:
-			return &NameError{name, "is the lead: wait for teammates or tasks"}
+		case name == mailbox.LeadName:
+			return &roster.NameError{Name: name, Reason: "is the lead: wait for teammates or tasks"}
 		}
 		if !slices.Contains(a.agents, name) {
 			a.agents = append(a.agents, name)

@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/google/go-cmp/cmp"
 )
 
 // waiting is an Await that runs.
@@ -69,7 +70,7 @@ func (p *parley) setStatus(t *testing.T, by tool.Caller, id string, s task.Statu
 	}
 }
 
-func (p *parley) idle(t *testing.T, name string, reason team.IdleReason, failure string) {
+func (p *parley) idle(t *testing.T, name string, reason protocol.IdleReason, failure string) {
 	t.Helper()
 	if err := p.seat(t, name).NotifyIdle(t.Context(), reason, failure); err != nil {
 		t.Fatal(err)
@@ -132,8 +133,8 @@ func TestAwaitAgents(t *testing.T) {
 		}
 		p.setStatus(t, mate("w1"), id, task.Completed)
 		take(t, p.inbox(t, mate("w1"))) // its assignment
-		p.idle(t, "w1", team.Available, "")
-		p.idle(t, "w2", team.IdleFailed, "API down")
+		p.idle(t, "w1", protocol.Available, "")
+		p.idle(t, "w2", protocol.IdleFailed, "API down")
 		if !anyOf.over(t) || all.over(t) {
 			t.Fatal("any and all are mixed up")
 		}
@@ -144,8 +145,8 @@ func TestAwaitAgents(t *testing.T) {
 			t.Fatal("a dead agent is waited for")
 		}
 		want := team.Progress{Done: true, Agents: []team.AwaitedAgent{
-			{Name: "w1", State: team.AgentIdle, Done: true, Reason: team.Available, CompletedTask: id},
-			{Name: "w2", State: team.AgentIdle, Done: true, Reason: team.IdleFailed, Failure: "API down"},
+			{Name: "w1", State: team.AgentIdle, Done: true, Reason: protocol.Available, CompletedTask: id},
+			{Name: "w2", State: team.AgentIdle, Done: true, Reason: protocol.IdleFailed, Failure: "API down"},
 			{Name: "w3", State: team.AgentGone, Done: true},
 		}}
 		if diff := cmp.Diff(want, all.Progress); diff != "" {
@@ -175,7 +176,7 @@ func TestAwaitAgentThatTellsWhy(t *testing.T) {
 	}
 	var before team.AwaitedAgent
 	w.mails.beforePost = func() { before = look() }
-	if err := w.seat(t, "w1").NotifyIdle(t.Context(), team.IdleFailed, "API down"); err != nil {
+	if err := w.seat(t, "w1").NotifyIdle(t.Context(), protocol.IdleFailed, "API down"); err != nil {
 		t.Fatal(err)
 	}
 	if after := look(); before.State != team.AgentWorking || after.State != team.AgentIdle || after.Failure != "API down" {
@@ -186,16 +187,16 @@ func TestAwaitAgentThatTellsWhy(t *testing.T) {
 // An idle agent that is about to work is not done: mail or a task waits for it.
 func TestAwaitAgentThatIsAboutToWork(t *testing.T) {
 	within(t, func(t *testing.T, p *parley) {
-		p.idle(t, "w1", team.Available, "")
-		p.send(t, team.LeadName, "w1", "one more thing")
+		p.idle(t, "w1", protocol.Available, "")
+		p.send(t, mailbox.LeadName, "w1", "one more thing")
 		a := await(t, p.Teams, leader, team.Awaited{Agents: []string{"w1"}})
 		if a.over(t) {
 			t.Fatal("an agent with unread mail counts as idle")
 		}
 		p.seat(t, "w1").Working()
 		take(t, p.inbox(t, mate("w1")))
-		p.idle(t, "w1", team.IdleInterrupted, "")
-		if !a.over(t) || a.Agents[0].Reason != team.IdleInterrupted {
+		p.idle(t, "w1", protocol.IdleInterrupted, "")
+		if !a.over(t) || a.Agents[0].Reason != protocol.IdleInterrupted {
 			t.Fatalf("progress %+v", a.Progress)
 		}
 		p.task(t, "for anybody")
@@ -207,7 +208,7 @@ func TestAwaitAgentThatIsAboutToWork(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		p.setStatus(t, mate("w1"), "1", task.Completed)
-		p.idle(t, "w1", team.Available, "")
+		p.idle(t, "w1", protocol.Available, "")
 		if !a.over(t) {
 			t.Fatal("still waiting")
 		}
@@ -217,7 +218,7 @@ func TestAwaitAgentThatIsAboutToWork(t *testing.T) {
 // Mail that starts no turn leaves no signal, and does not make a wait hang.
 func TestAwaitAgentWhoseMailWasConsumed(t *testing.T) {
 	within(t, func(t *testing.T, p *parley) {
-		p.idle(t, "w1", team.Available, "")
+		p.idle(t, "w1", protocol.Available, "")
 		p.send(t, "w2", "w1", "hi")
 		a := await(t, p.Teams, leader, team.Awaited{Agents: []string{"w1"}})
 		if a.over(t) {
@@ -239,14 +240,14 @@ func TestAwaitWhatThereIsNot(t *testing.T) {
 		_, err := p.Await(t.Context(), by, w)
 		return err
 	}
-	unknown, ok := errors.AsType[*team.UnknownMemberError](wait(leader, team.Awaited{Agents: []string{"w1", "w22"}}))
+	unknown, ok := errors.AsType[*roster.UnknownMemberError](wait(leader, team.Awaited{Agents: []string{"w1", "w22"}}))
 	if !ok || unknown.Name != "w22" {
 		t.Errorf("unknown agent: %+v", unknown)
 	}
 	if err := wait(leader, team.Awaited{Tasks: []string{own, "77"}}); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("unknown task: %v", err)
 	}
-	if _, ok := errors.AsType[*team.NameError](wait(mate("w1"), team.Awaited{Agents: []string{"team-lead"}})); !ok {
+	if _, ok := errors.AsType[*roster.NameError](wait(mate("w1"), team.Awaited{Agents: []string{"team-lead"}})); !ok {
 		t.Error("the lead was waited for")
 	}
 	if err := wait(mate("w1"), team.Awaited{Agents: []string{"w1"}}); !errors.Is(err, team.ErrEndlessWait) {
@@ -326,7 +327,7 @@ func TestAwaitInACircle(t *testing.T) {
 		if either.over(t) {
 			t.Fatal("over too early")
 		}
-		p.idle(t, "w4", team.Available, "")
+		p.idle(t, "w4", protocol.Available, "")
 		if !either.over(t) || first.over(t) || second.over(t) {
 			t.Fatal("w4 is idle, and w3 alone may go on")
 		}
@@ -344,8 +345,8 @@ func TestAwaitInACircle(t *testing.T) {
 func TestAwaitAgentOfAnotherProcess(t *testing.T) {
 	within(t, func(t *testing.T, p *parley) {
 		pane := mailbox.Address{Team: "alpha", Agent: "w1"}
-		edit := func(change func(*team.Member)) {
-			_, err := p.rosters.Update(t.Context(), "alpha", func(c *team.Config) error {
+		edit := func(change func(*roster.Member)) {
+			_, err := p.rosters.Update(t.Context(), "alpha", func(c *roster.Roster) error {
 				change(c.Find("w1"))
 				return nil
 			})
@@ -353,7 +354,7 @@ func TestAwaitAgentOfAnotherProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		edit(func(m *team.Member) { m.BackendType, m.PaneID = "tmux", "%1" })
+		edit(func(m *roster.Member) { m.BackendType, m.PaneID = "tmux", "%1" })
 		a := await(t, p.Teams, leader, team.Awaited{Agents: []string{"w1"}})
 		if a.over(t) {
 			t.Fatal("it has not begun, and counts as idle")
@@ -363,23 +364,23 @@ func TestAwaitAgentOfAnotherProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		edit(func(m *team.Member) { m.IsActive = new(true) })
+		edit(func(m *roster.Member) { m.IsActive = new(true) })
 		time.Sleep(2 * time.Second) // synthetic time
 		if a.over(t) {
 			t.Fatal("it is active, and counts as idle")
 		}
-		edit(func(m *team.Member) { m.IsActive = new(false) })
-		if err := seat.NotifyIdle(t.Context(), team.IdleFailed, "API down"); err != nil {
+		edit(func(m *roster.Member) { m.IsActive = new(false) })
+		if err := seat.NotifyIdle(t.Context(), protocol.IdleFailed, "API down"); err != nil {
 			t.Fatal(err)
 		}
-		want := []team.AwaitedAgent{{Name: "w1", State: team.AgentIdle, Done: true, Reason: team.IdleFailed, Failure: "API down"}}
+		want := []team.AwaitedAgent{{Name: "w1", State: team.AgentIdle, Done: true, Reason: protocol.IdleFailed, Failure: "API down"}}
 		if !a.over(t) {
 			t.Fatal("still waiting")
 		}
 		if diff := cmp.Diff(want, a.Agents); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		edit(func(m *team.Member) { m.IsActive = new(true) })
+		edit(func(m *roster.Member) { m.IsActive = new(true) })
 		a = await(t, p.Teams, leader, team.Awaited{Agents: []string{"w1"}})
 		p.places.set(pane, false)   // killed
 		time.Sleep(2 * time.Second) // synthetic time
@@ -400,12 +401,12 @@ func TestAwaitAgentOfTheLeadsProcess(t *testing.T) {
 		if a.over(t) {
 			t.Fatal("over too early")
 		}
-		p.idle(t, "w1", team.Available, "")
+		p.idle(t, "w1", protocol.Available, "")
 		if !a.over(t) || a.Agents[0].State != team.AgentIdle {
 			t.Fatalf("progress %+v", a.Progress)
 		}
 		time.Sleep(time.Second) // synthetic time
-		p.send(t, team.LeadName, "w1", "go on")
+		p.send(t, mailbox.LeadName, "w1", "go on")
 		a = await(t, own, mate("w2"), team.Awaited{Agents: []string{"w1"}})
 		take(t, p.inbox(t, mate("w1")))
 		time.Sleep(2 * time.Second) // synthetic time
@@ -413,7 +414,7 @@ func TestAwaitAgentOfTheLeadsProcess(t *testing.T) {
 			t.Fatal("it has work, and counts as idle")
 		}
 		p.seat(t, "w1").Working()
-		p.idle(t, "w1", team.Available, "")
+		p.idle(t, "w1", protocol.Available, "")
 		if !a.over(t) {
 			t.Fatal("still waiting")
 		}

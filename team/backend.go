@@ -4,11 +4,8 @@ import (
 	"context"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 )
-
-// InProcess is the kind of the backend that runs teammates in the lead's own
-// process, as rosters name it.
-const InProcess = "in-process"
 
 // Backend is where teammates run: in this process, or in a pane of a terminal.
 // Its methods may be called from any goroutine.
@@ -44,10 +41,10 @@ type Started struct {
 // Spawn is what a backend needs to start a teammate.
 type Spawn struct {
 	Seat        *Seat
-	Member      Member // as it stands on the roster
-	LeadSession string // id of the lead's session
-	Lead        string // agent id of the lead's session; "" for a main session
-	Description string // of the work, in a few words
+	Member      roster.Member // as it stands on the roster
+	LeadSession string        // id of the lead's session
+	Lead        string        // agent id of the lead's session; "" for a main session
+	Description string        // of the work, in a few words
 	// Introduction tells the teammate who and where it is. It goes before
 	// Input, not into the system prompt: that is the same for all agents. "" for
 	// one that comes back and knows.
@@ -55,7 +52,7 @@ type Spawn struct {
 	Input        string // the first message of its first turn, wrapped
 	// Record is what was kept of a teammate that comes back: its conversation
 	// goes on. nil for a new one.
-	Record *AgentRecord
+	Record *roster.AgentRecord
 	Window bool // a pane of it is to be a window of its own
 	// Placed is for the backend to call once the teammate has its place, if it takes
 	// much longer until it runs. nil: nobody waits for it.

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Claim gives the agent, which must be idle, the first open task of the team's
@@ -80,7 +82,7 @@ func claimed(t task.Task) Mail {
 		text += "\n\nCheck: " + check + "\nIt is run when you set the task completed, which the task becomes only when it passes."
 	}
 	return Mail{
-		Kind: KindTask, From: taskListName, Text: Wrap(mailbox.Message{From: taskListName, Text: shortened(text)}),
-		Preview: oneLine("task #" + t.ID + ": " + t.Subject), IDs: []mailbox.ID{mailbox.ID("task-" + t.ID)},
+		Kind: KindTask, From: mailbox.TaskListName, Text: protocol.Wrap(mailbox.Message{From: mailbox.TaskListName, Text: protocol.Shortened(text)}),
+		Preview: oneline.Of("task #" + t.ID + ": " + t.Subject), IDs: []mailbox.ID{mailbox.ID("task-" + t.ID)},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -46,10 +47,10 @@ func (p *places) Enter(_ context.Context, who mailbox.Address) (leave func() err
 	return func() error { p.set(who, false); return nil }, nil
 }
 
-func (p *places) Find(_ context.Context, who mailbox.Address) (team.Process, bool, error) {
+func (p *places) Find(_ context.Context, who mailbox.Address) (roster.Process, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return team.Process{PID: 1}, p.here[who], nil
+	return roster.Process{PID: 1}, p.here[who], nil
 }
 
 func (p *places) set(who mailbox.Address, here bool) {
@@ -114,7 +115,7 @@ func (p *parley) process() *team.Teams {
 	})
 }
 
-func (p *parley) relay(_ context.Context, from team.Member, a ask.Ask, answer func(context.Context, ask.Answer) error) error {
+func (p *parley) relay(_ context.Context, from roster.Member, a ask.Ask, answer func(context.Context, ask.Answer) error) error {
 	p.mu.Lock()
 	if p.failRelay != nil {
 		defer p.mu.Unlock()

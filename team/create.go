@@ -7,20 +7,22 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
 // Created is a new team.
 type Created struct {
-	Config
+	roster.Roster
 	Path string // of its roster
 }
 
 // Create forms a team led by the caller's session and empties its task list. A
 // name that is taken is replaced by a random one (facts: claude-code §2.1).
-// Errors: [*NameError], [*LeadingError], [ErrNotMain].
+// Errors: [*roster.NameError], [*LeadingError], [ErrNotMain].
 func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, agentType string) (Created, error) {
-	name, err := cleanTeamName(name)
+	name, err := roster.CleanTeamName(name)
 	if err != nil {
 		return Created{}, err
 	}
@@ -48,21 +50,21 @@ func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, a
 
 // keepUnderFreeName keeps a new team under the name, or under the first random one that is
 // free.
-func (t *Teams) keepUnderFreeName(ctx context.Context, c Config, name string) (Config, error) {
+func (t *Teams) keepUnderFreeName(ctx context.Context, c roster.Roster, name string) (roster.Roster, error) {
 	const tries = 20
 	for n := 0; ; n++ {
-		if n > 0 || mailKey(name) == noTeamFolder {
+		if n > 0 || roster.MailKey(name) == noTeamFolder {
 			name = ids.Words()
 		}
 		c.Name = name
-		c.LeadAgentID = AgentID(LeadName, name)
+		c.LeadAgentID = roster.AgentID(mailbox.LeadName, name)
 		c.Members[0].AgentID = c.LeadAgentID
 		err := t.store.Create(ctx, c)
 		if err == nil {
 			return c, nil
 		}
-		if !errors.Is(err, ErrExists) || n == tries {
-			return Config{}, err
+		if !errors.Is(err, roster.ErrExists) || n == tries {
+			return roster.Roster{}, err
 		}
 	}
 }
@@ -71,18 +73,15 @@ func (t *Teams) keepUnderFreeName(ctx context.Context, c Config, name string) (C
 // §5.1): no team may have it.
 const noTeamFolder = "default"
 
-func newConfig(by tool.Caller, description, agentType string) Config {
+func newConfig(by tool.Caller, description, agentType string) roster.Roster {
 	if agentType == "" {
-		agentType = LeadName
+		agentType = mailbox.LeadName
 	}
 	now := time.Now().UnixMilli()
-	return Config{
+	return roster.Roster{
 		Description: description, CreatedAt: now, LeadSessionID: by.SessionID,
-		Members: []Member{{
-			Name: LeadName, AgentType: agentType, Model: by.Model, JoinedAt: now, Cwd: by.Cwd, Subscriptions: []string{},
+		Members: []roster.Member{{
+			Name: mailbox.LeadName, AgentType: agentType, Model: by.Model, JoinedAt: now, Cwd: by.Cwd, Subscriptions: []string{},
 		}},
 	}
 }
-
-// AgentID is the id of an agent in a team.
-func AgentID(name, team string) string { return name + "@" + team }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -30,7 +31,7 @@ func (t *Teams) Delete(ctx context.Context, by tool.Caller) (Deletion, error) {
 		return Deletion{}, err
 	}
 	config, err := seat.config(ctx)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, roster.ErrNotFound) {
 		return Deletion{}, err
 	}
 	if mates := config.Teammates(); len(mates) > 0 {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // departure is a teammate's leaving of its team, which several may notice at
@@ -78,7 +80,7 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	if err != nil {
 		return err
 	}
-	by := event.Agent{Name: LeadName, Session: t.leadSession(who.Team)}
+	by := event.Agent{Name: mailbox.LeadName, Session: t.leadSession(who.Team)}
 	for _, r := range released {
 		t.publish(by, event.TaskChanged{List: who.Team, Task: r})
 	}
@@ -86,14 +88,14 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	if err != nil {
 		return err
 	}
-	if err := t.store.strikeOff(ctx, who); err != nil {
+	if err := t.store.StrikeOff(ctx, who); err != nil {
 		return fmt.Errorf("keep that %s leaves: %w", who, err)
 	}
-	config, err := t.updateRoster(ctx, who.Team, by, func(c *Config) error {
-		c.Members = slices.DeleteFunc(c.Members, func(m Member) bool { return m.Name == who.Agent && m.AgentID != c.LeadAgentID })
+	config, err := t.updateRoster(ctx, who.Team, by, func(c *roster.Roster) error {
+		c.Members = slices.DeleteFunc(c.Members, func(m roster.Member) bool { return m.Name == who.Agent && m.AgentID != c.LeadAgentID })
 		return nil
 	})
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, roster.ErrNotFound) {
 		return fmt.Errorf("take %s off the roster: %w", who, err)
 	}
 	if err := t.forgetConsent(ctx, who); err != nil {
@@ -120,17 +122,17 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 // clearAfter returns the mail of an agent that is off the roster, tells its lead
 // what is to be told, and forgets what was kept of the agent, last: as long as that
 // is there the departure can be finished after a crash.
-func (t *Teams) clearAfter(ctx context.Context, c *Config, who mailbox.Address, note *mailbox.Message) error {
+func (t *Teams) clearAfter(ctx context.Context, c *roster.Roster, who mailbox.Address, note *mailbox.Message) error {
 	if err := t.returnMail(ctx, c, who); err != nil {
 		return fmt.Errorf("return the mail of %s: %w", who, err)
 	}
 	if note != nil {
 		once := onceMail{teams: t, team: who.Team}
-		if err := once.post(ctx, LeadName, *note); err != nil {
+		if err := once.post(ctx, mailbox.LeadName, *note); err != nil {
 			return fmt.Errorf("tell the lead of %s: %w", who, err)
 		}
 	}
-	for _, kind := range []string{recordReceipts, RecordActivity, RecordAgent} {
+	for _, kind := range []string{recordReceipts, roster.RecordActivity, roster.RecordAgent} {
 		if err := t.records.Drop(ctx, who.Team, kind, who.Agent); err != nil {
 			return err
 		}
@@ -148,26 +150,26 @@ func (t *Teams) keepEnding(ctx context.Context, who mailbox.Address, d *departur
 	}
 	if record.Ended == nil {
 		record.Name = who.Agent
-		record.Ended = &Ending{terminated(who.Agent+" has ended: "+d.why+".", d.released).Message, time.Now()}
-		err = t.putRecord(ctx, who.Team, RecordAgent, who.Agent, record)
-		if errors.Is(err, ErrNotFound) {
+		record.Ended = &roster.Ending{Message: terminated(who.Agent+" has ended: "+d.why+".", d.released).Message, At: time.Now()}
+		err = t.putRecord(ctx, who.Team, roster.RecordAgent, who.Agent, record)
+		if errors.Is(err, roster.ErrNotFound) {
 			return nil, nil // nobody is left to be told
 		}
 	}
 	return &mailbox.Message{
-		From: systemName, Text: encode(Terminated{typeTerminated, record.Ended.Message}), Timestamp: stamp(record.Ended.At),
+		From: mailbox.SystemName, Text: protocol.Encode(protocol.Terminated{Type: protocol.TypeTerminated, Message: record.Ended.Message}), Timestamp: protocol.Stamp(record.Ended.At),
 	}, err
 }
 
 // finishDepartures does what a crash has left undone of departures: of who is
 // remembered and not on the roster, or was just leaving.
-func (t *Teams) finishDepartures(ctx context.Context, c *Config) error {
-	docs, err := t.records.All(ctx, c.Name, RecordAgent)
+func (t *Teams) finishDepartures(ctx context.Context, c *roster.Roster) error {
+	docs, err := t.records.All(ctx, c.Name, roster.RecordAgent)
 	if err != nil {
 		return err
 	}
 	for _, doc := range docs {
-		var r AgentRecord
+		var r roster.AgentRecord
 		if json.Unmarshal(doc, &r) != nil || r.Name == "" || c.Find(r.Name) != nil && r.Ended == nil {
 			continue
 		}

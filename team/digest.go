@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // digested is what an inbox took in as mail, in its order. For a lead, several
@@ -23,7 +25,7 @@ func digested(seat *Seat, arrivals []arrival) []Mail {
 	}
 	var notes []int
 	for i, a := range arrivals {
-		if _, ok := a.control.(IdleNotification); ok && !saysMore(arrivals[i+1:], a.mail.From) {
+		if _, ok := a.control.(protocol.IdleNotification); ok && !saysMore(arrivals[i+1:], a.mail.From) {
 			notes = append(notes, i)
 		}
 	}
@@ -42,7 +44,7 @@ func digested(seat *Seat, arrivals []arrival) []Mail {
 // is idle.
 func saysMore(arrivals []arrival, agent string) bool {
 	return slices.ContainsFunc(arrivals, func(a arrival) bool {
-		_, idle := a.control.(IdleNotification)
+		_, idle := a.control.(protocol.IdleNotification)
 		return !idle && a.mail.From == agent
 	})
 }
@@ -54,7 +56,7 @@ func idleDigest(arrivals []arrival, notes []int) Mail {
 	quiet := true
 	for _, i := range notes {
 		quiet = quiet && arrivals[i].mail.Quiet
-		note, _ := arrivals[i].control.(IdleNotification)
+		note, _ := arrivals[i].control.(protocol.IdleNotification)
 		from := arrivals[i].mail.From
 		lines = append(lines, "- "+idleLine(from, note))
 		ids = append(ids, arrivals[i].mail.IDs...)
@@ -71,9 +73,9 @@ func idleDigest(arrivals []arrival, notes []int) Mail {
 		lines = kept
 	}
 	return Mail{
-		Kind: KindSystem, From: systemName, Preview: oneLine("idle: " + strings.Join(names, ", ")), IDs: ids,
+		Kind: KindSystem, From: mailbox.SystemName, Preview: oneline.Of("idle: " + strings.Join(names, ", ")), IDs: ids,
 		Quiet: quiet,
-		Text:  Wrap(mailbox.Message{From: systemName, Text: who + "\n" + strings.Join(lines, "\n")}),
+		Text:  protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: who + "\n" + strings.Join(lines, "\n")}),
 	}
 }
 
@@ -81,7 +83,7 @@ func idleDigest(arrivals []arrival, notes []int) Mail {
 func newest(lines []string) []string {
 	size := 0
 	for i, line := range slices.Backward(lines) {
-		if size += len(line) + 1; size > maxShown {
+		if size += len(line) + 1; size > protocol.MaxShown {
 			return lines[i+1:]
 		}
 	}
@@ -89,7 +91,7 @@ func newest(lines []string) []string {
 }
 
 // idleLine is a note in one line.
-func idleLine(from string, note IdleNotification) string {
+func idleLine(from string, note protocol.IdleNotification) string {
 	parts := []string{from + " (" + string(note.IdleReason) + ")"}
 	if note.Unread > 0 {
 		parts = append(parts, fmt.Sprintf("%d messages unread", note.Unread))
@@ -103,5 +105,5 @@ func idleLine(from string, note IdleNotification) string {
 	if note.FailureReason != "" {
 		parts = append(parts, "because "+note.FailureReason)
 	}
-	return oneLine(strings.Join(parts, "; "))
+	return oneline.Of(strings.Join(parts, "; "))
 }

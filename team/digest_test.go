@@ -5,13 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
+	"github.com/google/go-cmp/cmp"
 )
 
-func (w *world) idle(t *testing.T, name string, reason team.IdleReason, failure string) {
+func (w *world) idle(t *testing.T, name string, reason protocol.IdleReason, failure string) {
 	t.Helper()
 	seat := w.seat(t, name)
 	seat.Working()
@@ -31,10 +30,10 @@ func testIdleDigest(t *testing.T, alpha start) {
 		t.Fatal(err)
 	}
 	w.send(t, "w1", "w2", "hi")
-	w.idle(t, "w1", team.Available, "")
+	w.idle(t, "w1", protocol.Available, "")
 	w.send(t, "w2", "team-lead", "before w2 is idle")
-	w.idle(t, "w2", team.IdleFailed, "API <down>\nnow")
-	w.idle(t, "w3", team.Available, "")
+	w.idle(t, "w2", protocol.IdleFailed, "API <down>\nnow")
+	w.idle(t, "w3", protocol.Available, "")
 	w.send(t, "w3", "team-lead", "after w3 was idle")
 	in := w.inbox(t, leader)
 	mails := next(t, in)
@@ -65,7 +64,7 @@ func testIdleDigest(t *testing.T, alpha start) {
 			t.Errorf("unread: %s", m.Text)
 		}
 	}
-	w.idle(t, "w1", team.Available, "")
+	w.idle(t, "w1", protocol.Available, "")
 	if alone := next(t, in); len(alone) != 1 || alone[0].Preview != "w1 is idle (available)" {
 		t.Errorf("a single note: %+v", alone)
 	}
@@ -76,7 +75,7 @@ func TestDigestOfVeryManyNotes(t *testing.T) {
 	w := alphaTeam(t, "w1")
 	const notes = 5000
 	for n := range notes {
-		w.idle(t, "w1", team.IdleFailed, fmt.Sprint(n, strings.Repeat(" down", 20)))
+		w.idle(t, "w1", protocol.IdleFailed, fmt.Sprint(n, strings.Repeat(" down", 20)))
 	}
 	mails := next(t, w.inbox(t, leader))
 	if len(mails) != 1 || len(mails[0].IDs) != notes || len(mails[0].Text) > 129<<10 {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -87,8 +89,8 @@ func (t *Teams) settleApprovals(ctx context.Context, seat *Seat) error {
 		return err
 	}
 	for _, m := range waiting {
-		c, _ := Parse(m.Text)
-		if _, ok := c.(ShutdownApproved); !ok {
+		c, _ := protocol.Parse(m.Text)
+		if _, ok := c.(protocol.ShutdownApproved); !ok {
 			continue
 		}
 		w, err := t.judge(ctx, seat.Address(), m)
@@ -121,7 +123,7 @@ func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
 		})
 	}
 	wg.Wait()
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, roster.ErrNotFound) {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

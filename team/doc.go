@@ -6,7 +6,7 @@
 // An agent runs in its lead's process, or has one of its own ([Teams.Join]). Both
 // are the same to their team: a seat, an inbox, and what lies in the stores. What
 // a process must know of another is there, and in the places that agents and leads
-// take ([Presence]).
+// take ([roster.Presence]).
 //
 // Messages of the protocol travel as JSON in the text of ordinary mail, because
 // the file format has no other place (facts: claude-code §5). So that nothing a

@@ -3,7 +3,6 @@ package team
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // Errors of team policy; those of the stores say themselves what they were
@@ -37,30 +36,3 @@ func (e *LeadingError) Error() string { return fmt.Sprintf("already leading team
 type UnknownTeamError struct{ Team string }
 
 func (e *UnknownTeamError) Error() string { return fmt.Sprintf("no team %q", e.Team) }
-
-// NameError says why a name cannot be given.
-type NameError struct{ Name, Reason string }
-
-func (e *NameError) Error() string { return fmt.Sprintf("name %q %s", e.Name, e.Reason) }
-
-// UnknownMemberError says that nobody of this name is on the roster, and who is.
-type UnknownMemberError struct {
-	Name, Team string
-	Departed   bool     // it was, and has shut down
-	Near       []string // names it may have been meant for
-	Members    []string
-}
-
-func (e *UnknownMemberError) Error() string {
-	var b strings.Builder
-	if e.Departed {
-		fmt.Fprintf(&b, "%q has left team %q", e.Name, e.Team)
-	} else {
-		fmt.Fprintf(&b, "nobody is called %q in team %q", e.Name, e.Team)
-	}
-	if len(e.Near) > 0 {
-		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Near, " or "))
-	}
-	fmt.Fprintf(&b, " (members: %s)", strings.Join(e.Members, ", "))
-	return b.String()
-}

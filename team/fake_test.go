@@ -7,20 +7,21 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 )
 
 // rosters, mails and lists are stores that can be made to fail.
 type rosters struct {
-	team.Store
+	roster.Store
 	failUpdate error
 	updated    func() // called after each update
 }
 
-func (r *rosters) Update(ctx context.Context, name string, change func(*team.Config) error) (team.Config, error) {
+func (r *rosters) Update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
 	if r.failUpdate != nil {
-		return team.Config{}, r.failUpdate
+		return roster.Roster{}, r.failUpdate
 	}
 	c, err := r.Store.Update(ctx, name, change)
 	if r.updated != nil {

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // approved lets a teammate go that agreed to shut down, and returns what its
 // lead's model is told of it (facts: claude-code §5.6). An approval that is older
 // than the agent of this name is of a former one.
-func (t *Teams) approved(ctx context.Context, team string, m mailbox.Message) (Terminated, error) {
+func (t *Teams) approved(ctx context.Context, team string, m mailbox.Message) (protocol.Terminated, error) {
 	who := mailbox.Address{Team: team, Agent: m.From}
 	gone := terminated(m.From+" has shut down.", nil)
 	config, err := t.store.Load(ctx, team)
@@ -69,7 +71,7 @@ func (t *Teams) leavesInOrder(who mailbox.Address) bool {
 // ([Teams.Remove]), and forgets it then.
 func (t *Teams) takenOff(ctx context.Context, who mailbox.Address) (bool, error) {
 	config, err := t.store.Load(ctx, who.Team)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, roster.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil || config.Find(who.Agent) != nil {
@@ -91,7 +93,7 @@ func (t *Teams) takenOff(ctx context.Context, who mailbox.Address) (bool, error)
 	return true, nil
 }
 
-func terminated(what string, released []task.Task) Terminated {
+func terminated(what string, released []task.Task) protocol.Terminated {
 	if len(released) > 0 {
 		names := make([]string, len(released))
 		for i, r := range released {
@@ -100,7 +102,7 @@ func terminated(what string, released []task.Task) Terminated {
 		what += fmt.Sprintf(" %d task(s) were unassigned: %s. Use TaskList to check availability and TaskUpdate with owner to reassign them to idle teammates.",
 			len(released), strings.Join(names, ", "))
 	}
-	return Terminated{typeTerminated, what}
+	return protocol.Terminated{Type: protocol.TypeTerminated, Message: what}
 }
 
 // note hands mail of the runtime to a lead's inbox.

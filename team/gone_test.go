@@ -5,10 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
 )
 
 // The lead is told of a teammate's end once, wherever its own process is killed
@@ -18,7 +16,7 @@ func TestTheEndOfATeammateIsToldAfterACrash(t *testing.T) {
 	for where, cut := range map[string]func(*world){
 		"before the roster": func(w *world) { w.rosters.failUpdate = killed },
 		"before the return": func(w *world) { w.mails.failRead = killed },
-		"before the note":   func(w *world) { w.mails.failPost[team.LeadName] = killed },
+		"before the note":   func(w *world) { w.mails.failPost[mailbox.LeadName] = killed },
 		"after all":         func(*world) {},
 	} {
 		t.Run(where, func(t *testing.T) {
@@ -35,7 +33,7 @@ func TestTheEndOfATeammateIsToldAfterACrash(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.rosters.failUpdate, w.mails.failRead = nil, nil
-				delete(w.mails.failPost, team.LeadName)
+				delete(w.mails.failPost, mailbox.LeadName)
 				for range 2 { // the second time there is nothing left to do
 					w.restart()
 					if _, ok, err := w.Reopen(t.Context(), leader); !ok || err != nil {
@@ -43,7 +41,7 @@ func TestTheEndOfATeammateIsToldAfterACrash(t *testing.T) {
 					}
 				}
 				checkGone(t, w, "w1")
-				if len(w.mailOf(t, team.LeadName)) == 0 {
+				if len(w.mailOf(t, mailbox.LeadName)) == 0 {
 					t.Fatal("the lead is told nothing")
 				}
 				mails := next(t, w.inbox(t, leader))

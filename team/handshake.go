@@ -2,13 +2,14 @@ package team
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Kinds of records of handshakes.
@@ -31,7 +32,7 @@ type consentOptions struct {
 func (o Options) consent() consentOptions {
 	h := consentOptions{o.Mode, o.Relay, o.Settled, o.Answered}
 	if h.mode == nil {
-		h.mode = func() string { return modeDefault }
+		h.mode = func() string { return protocol.ModeDefault }
 	}
 	if h.settled == nil {
 		h.settled = func(context.Context, string) {}
@@ -78,17 +79,17 @@ func (g gate) leave() { <-g }
 // is known to be protocol. handled is false for any other message. show is
 // false for what the model does not get to see; with no IDs left in mail, such a
 // message stays unread.
-func (t *Teams) handshake(ctx context.Context, seat *Seat, m mailbox.Message, c Control, mail *Mail) (handled, show bool, err error) {
+func (t *Teams) handshake(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.Control, mail *Mail) (handled, show bool, err error) {
 	switch c := c.(type) {
-	case PlanRequest:
+	case protocol.PlanRequest:
 		show, err = t.planRequested(ctx, seat, m, c, mail)
-	case PlanResponse:
+	case protocol.PlanResponse:
 		show, err = t.planAnswered(ctx, seat, m, c, mail)
-	case PermissionRequest:
+	case protocol.PermissionRequest:
 		show, err = t.permissionRequested(ctx, seat, m, c, mail)
-	case PermissionResponse:
+	case protocol.PermissionResponse:
 		err = t.permissionAnswered(ctx, seat, m, c)
-	case PermissionSettled:
+	case protocol.PermissionSettled:
 		err = t.permissionSettled(ctx, seat, m, c)
 	default:
 		return false, false, nil
@@ -110,31 +111,7 @@ func (t *Teams) putRecord(ctx context.Context, team, kind, name string, v any) e
 	return t.records.Put(ctx, team, kind, name, doc)
 }
 
-// getRecord reads a record into v: [ErrNoRecord] when there is none.
+// getRecord reads a record into v: [roster.ErrNoRecord] when there is none.
 func (t *Teams) getRecord(ctx context.Context, team, kind, name string, v any) error {
-	return getRecord(ctx, t.records, team, kind, name, v)
-}
-
-func getRecord(ctx context.Context, records Records, team, kind, name string, v any) error {
-	doc, err := records.Get(ctx, team, kind, name)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(doc, v); err != nil {
-		return fmt.Errorf("decode record %s of %s: %w", kind, name, err)
-	}
-	return nil
-}
-
-// allRecords reads the records of a kind, without those that are none.
-func allRecords[T any](ctx context.Context, records Records, team, kind string) ([]T, error) {
-	docs, err := records.All(ctx, team, kind)
-	var all []T
-	for _, doc := range docs {
-		var one T
-		if json.Unmarshal(doc, &one) == nil {
-			all = append(all, one)
-		}
-	}
-	return all, err
+	return roster.GetRecord(ctx, t.records, team, kind, name, v)
 }

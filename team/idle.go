@@ -3,6 +3,9 @@ package team
 import (
 	"context"
 	"time"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Working says that a turn of the agent begins.
@@ -14,7 +17,7 @@ func (s *Seat) Working() {
 
 // lastTurn is how an agent's last turn ended.
 type lastTurn struct {
-	reason    IdleReason // "" before the first end
+	reason    protocol.IdleReason // "" before the first end
 	failure   string
 	completed string // the id of the task that was completed last
 	stalled   int    // messages that the agent has left unread for now
@@ -40,13 +43,13 @@ func (s *Seat) stalledNow() int {
 // input: at most once per turn ([Seat.Working] begins the next), unless it fails.
 // The note has the summary of the turn's last mail to a peer, which is all that a
 // lead sees of it, and the task that was completed last. failure is for
-// [IdleFailed]. For a lead, and for an agent that has left, it does nothing.
-func (s *Seat) NotifyIdle(ctx context.Context, reason IdleReason, failure string) error {
-	if reason != IdleFailed {
+// [protocol.IdleFailed]. For a lead, and for an agent that has left, it does nothing.
+func (s *Seat) NotifyIdle(ctx context.Context, reason protocol.IdleReason, failure string) error {
+	if reason != protocol.IdleFailed {
 		failure = ""
 	}
 	at := time.Now()
-	note := IdleNotification{Type: typeIdle, From: s.Name, Timestamp: stamp(at), IdleReason: reason, FailureReason: failure}
+	note := protocol.IdleNotification{Type: protocol.TypeIdle, From: s.Name, Timestamp: protocol.Stamp(at), IdleReason: reason, FailureReason: failure}
 	s.mu.Lock()
 	if s.Lead || s.gone || !s.working {
 		s.mu.Unlock()
@@ -58,7 +61,7 @@ func (s *Seat) NotifyIdle(ctx context.Context, reason IdleReason, failure string
 	}
 	s.working, s.telling = false, true // a second call has nothing to tell
 	s.mu.Unlock()
-	err := s.postControl(ctx, LeadName, at, note)
+	err := s.postControl(ctx, mailbox.LeadName, at, note)
 	s.mu.Lock()
 	s.telling = false
 	if err != nil {

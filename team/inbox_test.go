@@ -10,11 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/google/go-cmp/cmp"
 )
 
 // All that waits comes at once: the shutdown request, the lead's, then the
@@ -27,7 +26,7 @@ func testNextSortsWhatWaits(t *testing.T, alpha start) {
 	w.send(t, "w3", "w1", "p2")
 	w.send(t, "team-lead", "w1", "l1")
 	w.send(t, "w2", "w1", "p3")
-	if _, _, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w1", "bye"); err != nil {
+	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", "bye"); err != nil {
 		t.Fatal(err)
 	}
 	w.send(t, "team-lead", "w1", "l2")
@@ -146,7 +145,7 @@ func testEachMessageOnce(t *testing.T, alpha start) {
 	in := w.inbox(t, mate("w1"))
 	const n = 300
 	var writers, markers sync.WaitGroup
-	lead := w.seat(t, team.LeadName)
+	lead := w.seat(t, mailbox.LeadName)
 	writers.Go(func() {
 		for i := range n {
 			if _, err := lead.Send(t.Context(), "w1", fmt.Sprint(i), "s"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -18,7 +19,7 @@ import (
 // and may write it down only after it was started: Join blocks until the teammate
 // is on the roster, at most until ctx ends. What it takes to bring the teammate
 // back is kept. From then on [Teams.Seat], [Teams.Inbox] and the rest work for
-// the caller; [Teams.Close] gives the place up. Errors: [*PresentError] when
+// the caller; [Teams.Close] gives the place up. Errors: [*roster.PresentError] when
 // another process is this teammate already.
 func (t *Teams) Join(ctx context.Context, by tool.Caller) (*Seat, error) {
 	who := mailbox.Address{Team: by.Team, Agent: by.AgentName}
@@ -53,7 +54,7 @@ const joinPoll = 50 * time.Millisecond
 
 // awaitMember waits until an agent is on its team's roster. That there is no
 // roster, or one that cannot be read, may be only for this moment.
-func (t *Teams) awaitMember(ctx context.Context, who mailbox.Address) (Config, Member, error) {
+func (t *Teams) awaitMember(ctx context.Context, who mailbox.Address) (roster.Roster, roster.Member, error) {
 	tick := time.NewTicker(joinPoll)
 	defer tick.Stop()
 	for {
@@ -62,24 +63,24 @@ func (t *Teams) awaitMember(ctx context.Context, who mailbox.Address) (Config, M
 			if m := config.Find(who.Agent); m != nil && m.AgentID != config.LeadAgentID {
 				return config, *m, nil
 			}
-			err = &UnknownMemberError{Name: who.Agent, Team: who.Team}
+			err = &roster.UnknownMemberError{Name: who.Agent, Team: who.Team}
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return Config{}, Member{}, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+			return roster.Roster{}, roster.Member{}, fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		}
 	}
 }
 
 // Remember keeps what it takes to bring the teammate back, in place of what was
 // kept before.
-func (s *Seat) Remember(ctx context.Context, r AgentRecord) error {
+func (s *Seat) Remember(ctx context.Context, r roster.AgentRecord) error {
 	r.Name = s.Name
 	if r.Since.IsZero() {
 		r.Since = time.Now().UTC()
 	}
-	return s.teams.records.Put(ctx, s.Team, RecordAgent, s.Name, jsonx.MustMarshal(r))
+	return s.teams.records.Put(ctx, s.Team, roster.RecordAgent, s.Name, jsonx.MustMarshal(r))
 }
 
 // rememberSelf adds to what was kept of a teammate what its own process knows:
@@ -109,16 +110,16 @@ func (s *Seat) checkedIn(ctx context.Context) error {
 }
 
 // record is what was kept of a teammate; ok is false when nothing was.
-func (t *Teams) record(ctx context.Context, who mailbox.Address) (r AgentRecord, ok bool, err error) {
-	doc, err := t.records.Get(ctx, who.Team, RecordAgent, who.Agent)
-	if errors.Is(err, ErrNoRecord) {
-		return AgentRecord{}, false, nil
+func (t *Teams) record(ctx context.Context, who mailbox.Address) (r roster.AgentRecord, ok bool, err error) {
+	doc, err := t.records.Get(ctx, who.Team, roster.RecordAgent, who.Agent)
+	if errors.Is(err, roster.ErrNoRecord) {
+		return roster.AgentRecord{}, false, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(doc, &r)
 	}
 	if err != nil {
-		return AgentRecord{}, false, fmt.Errorf("read what is kept of %s: %w", who, err)
+		return roster.AgentRecord{}, false, fmt.Errorf("read what is kept of %s: %w", who, err)
 	}
 	return r, true, nil
 }

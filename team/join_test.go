@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -30,13 +31,13 @@ func TestJoinWaitsForTheRoster(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		err := w.rosters.Create(t.Context(), team.Config{Name: "alpha", LeadAgentID: "team-lead@alpha"})
+		err := w.rosters.Create(t.Context(), roster.Roster{Name: "alpha", LeadAgentID: "team-lead@alpha"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		_, err = w.rosters.Update(t.Context(), "alpha", func(c *team.Config) error {
-			c.Members = append(c.Members, team.Member{AgentID: "w1@alpha", Name: "w1", Color: "blue", BackendType: "tmux"})
+		_, err = w.rosters.Update(t.Context(), "alpha", func(c *roster.Roster) error {
+			c.Members = append(c.Members, roster.Member{AgentID: "w1@alpha", Name: "w1", Color: "blue", BackendType: "tmux"})
 			return nil
 		})
 		if err != nil {
@@ -56,14 +57,14 @@ func TestR10TwoProcessesWithOneName(t *testing.T) {
 	w := apartTeam(t, "w1")
 	second := w.process(nil)
 	_, err := second.Join(t.Context(), mate("w1"))
-	if present, ok := errors.AsType[*team.PresentError](err); !ok || present.Who.Agent != "w1" {
+	if present, ok := errors.AsType[*roster.PresentError](err); !ok || present.Who.Agent != "w1" {
 		t.Errorf("a second w1: %v", err)
 	}
 	if _, ok := second.Seat(mate("w1")); ok {
 		t.Error("the second w1 has a seat")
 	}
 	_, _, err = w.process(w.backend).Reopen(t.Context(), leader)
-	if present, ok := errors.AsType[*team.PresentError](err); !ok || present.Who.Agent != team.LeadName {
+	if present, ok := errors.AsType[*roster.PresentError](err); !ok || present.Who.Agent != mailbox.LeadName {
 		t.Errorf("a second lead: %v", err)
 	}
 	w.endProcess(t, "w1")
@@ -75,11 +76,11 @@ func TestR10TwoProcessesWithOneName(t *testing.T) {
 // What a teammate's own process knows is added to what its lead has kept.
 func TestJoinIsRemembered(t *testing.T) {
 	w := apartTeam(t, "w1")
-	doc, err := w.kept.Records().Get(t.Context(), "alpha", team.RecordAgent, "w1")
+	doc, err := w.kept.Records().Get(t.Context(), "alpha", roster.RecordAgent, "w1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r team.AgentRecord
+	var r roster.AgentRecord
 	if err := json.Unmarshal(doc, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -138,13 +139,13 @@ func TestSetActive(t *testing.T) {
 		}
 	}
 	inside := alphaTeam(t, "w1")
-	for _, name := range []string{"w1", team.LeadName} {
+	for _, name := range []string{"w1", mailbox.LeadName} {
 		if err := inside.seat(t, name).SetActive(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c, err := inside.rosters.Load(t.Context(), "alpha")
-	if err != nil || c.Find("w1").IsActive != nil || c.Find(team.LeadName).IsActive != nil {
+	if err != nil || c.Find("w1").IsActive != nil || c.Find(mailbox.LeadName).IsActive != nil {
 		t.Errorf("an in-process agent has isActive: %+v, %v", c.Members, err)
 	}
 }
@@ -159,7 +160,7 @@ func TestPresent(t *testing.T) {
 			t.Errorf("%s: present %v, known %v, %v", what, present, known, err)
 		}
 	}
-	check("the lead", team.LeadName, true, true)
+	check("the lead", mailbox.LeadName, true, true)
 	check("a teammate", "w1", true, true)
 	check("another program's", "claude", false, false)
 	check("nobody", "w9", false, true)
@@ -168,7 +169,7 @@ func TestPresent(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	check("a dead lead", team.LeadName, false, true)
+	check("a dead lead", mailbox.LeadName, false, true)
 	if present, known, err := w.process(nil).LeadPresent(t.Context(), "beta"); present || !known || err != nil {
 		t.Errorf("the lead of a team that is gone: %v, %v, %v", present, known, err)
 	}
@@ -191,7 +192,7 @@ func TestDeleteGivesUpTheLeadsPlace(t *testing.T) {
 
 // counted counts the places that are taken through it.
 type counted struct {
-	team.Presence
+	roster.Presence
 	taken int
 }
 

@@ -9,14 +9,15 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
 // lead makes the caller's session the lead of a team that it has created or
 // found: it takes the lead's place, and the team is marked as one that our own
-// runtime leads. Errors: [*PresentError] when another process leads it.
-func (t *Teams) lead(ctx context.Context, c *Config) (*Seat, error) {
-	leave, err := t.presence.Enter(ctx, mailbox.Address{Team: c.Name, Agent: LeadName})
+// runtime leads. Errors: [*roster.PresentError] when another process leads it.
+func (t *Teams) lead(ctx context.Context, c *roster.Roster) (*Seat, error) {
+	leave, err := t.presence.Enter(ctx, mailbox.Address{Team: c.Name, Agent: mailbox.LeadName})
 	if err != nil {
 		return nil, fmt.Errorf("lead team %q: %w", c.Name, err)
 	}
@@ -32,7 +33,7 @@ func (t *Teams) found(ctx context.Context, team string) error {
 	if err != nil || founded {
 		return err
 	}
-	return t.records.Put(ctx, team, RecordTeam, team, jsonx.MustMarshal(Founding{Version: foundingVersion, At: time.Now().UTC()}))
+	return t.records.Put(ctx, team, roster.RecordTeam, team, jsonx.MustMarshal(roster.Founding{Version: foundingVersion, At: time.Now().UTC()}))
 }
 
 // foundingVersion is the version of what is ours alone about a team.
@@ -48,8 +49,8 @@ func (t *Teams) isFounded(ctx context.Context, team string) (bool, error) {
 	if known {
 		return true, nil
 	}
-	_, err := t.records.Get(ctx, team, RecordTeam, team)
-	if errors.Is(err, ErrNoRecord) {
+	_, err := t.records.Get(ctx, team, roster.RecordTeam, team)
+	if errors.Is(err, roster.ErrNoRecord) {
 		return false, nil
 	}
 	if err != nil {
@@ -69,14 +70,14 @@ func (t *Teams) isFounded(ctx context.Context, team string) (bool, error) {
 // be reported to [Teams.Gone]. Another program's teammate in a pane is not among
 // them: whether it runs, only its pane tells. Departures that a crash has cut
 // short are carried out, and teammates that have vanished from the roster are put
-// back ([Rosters]). ok is false when the session leads no team. Errors:
-// [*PresentError] when another process leads it.
-func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok bool, err error) {
+// back ([roster.RepairingStore]). ok is false when the session leads no team. Errors:
+// [*roster.PresentError] when another process leads it.
+func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []roster.Member, ok bool, err error) {
 	configs, err := t.store.List(ctx)
 	if err != nil {
 		return nil, false, fmt.Errorf("find the team of session %s: %w", by.SessionID, err)
 	}
-	at := slices.IndexFunc(configs, func(c Config) bool { return c.LeadSessionID == by.SessionID })
+	at := slices.IndexFunc(configs, func(c roster.Roster) bool { return c.LeadSessionID == by.SessionID })
 	if by.SessionID == "" || at < 0 {
 		return nil, false, nil
 	}
@@ -85,7 +86,7 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok
 	if err != nil {
 		return nil, false, err
 	}
-	if err := t.store.recall(ctx, *config); err != nil {
+	if err := t.store.Recall(ctx, *config); err != nil {
 		return nil, true, err
 	}
 	now, err := seat.config(ctx)
@@ -110,7 +111,7 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok
 		switch {
 		case !runs:
 			absent = append(absent, m)
-		case m.apart():
+		case m.Apart():
 			t.seat(now, m) // this process looks after it from now on
 		}
 	}
@@ -118,8 +119,8 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []Member, ok
 }
 
 // takeLead seats the lead of a team, whose place leave gives up.
-func (t *Teams) takeLead(c *Config, leave func() error) *Seat {
-	seat := newSeat(t, c.Name, LeadName, c.LeadSessionID)
+func (t *Teams) takeLead(c *roster.Roster, leave func() error) *Seat {
+	seat := newSeat(t, c.Name, mailbox.LeadName, c.LeadSessionID)
 	seat.Lead = true
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +130,7 @@ func (t *Teams) takeLead(c *Config, leave func() error) *Seat {
 		t.crews[c.Name] = crew
 	}
 	crew.leadSession, crew.founded, crew.leave = c.LeadSessionID, true, leave
-	crew.colors = max(crew.colors, colorsGiven(c))
+	crew.colors = max(crew.colors, roster.ColorsGiven(c))
 	l := t.leadOf(c.LeadSessionID)
 	l.seat = seat
 	l.change()

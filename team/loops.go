@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Two agents may answer each other this often with nothing else done, and this
@@ -47,8 +50,8 @@ type talk struct {
 	damped   bool        // the lead was told since something else was done
 }
 
-// of returns the talk with a peer; t.mu is held.
-func (t *talks) of(peer string) *talk {
+// Of returns the talk with a peer; t.mu is held.
+func (t *talks) Of(peer string) *talk {
 	if t.with == nil {
 		t.with = make(map[string]*talk)
 	}
@@ -63,7 +66,7 @@ func (t *talks) of(peer string) *talk {
 func (t *talks) received(from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	talk := t.of(from)
+	talk := t.Of(from)
 	talk.mine = false
 	if talk.answers > 0 {
 		return
@@ -80,7 +83,7 @@ func (t *talks) received(from string) {
 func (t *talks) sending(to string, now time.Time) (refused *LoopError, tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	talk := t.of(to)
+	talk := t.Of(to)
 	for len(talk.answered) > 0 && now.Sub(talk.answered[0]) >= time.Minute {
 		talk.answered = talk.answered[1:]
 	}
@@ -129,24 +132,10 @@ func (s *Seat) mayAnswer(ctx context.Context, peer string) error {
 	}
 	if tell && !s.Lead {
 		at := time.Now()
-		note := LoopDamped{Type: typeLoopDamped, From: s.Name, Peer: peer, Answers: refused.Answers, Timestamp: stamp(at)}
-		if err := s.postControl(ctx, LeadName, at, note); err != nil {
+		note := protocol.LoopDamped{Type: protocol.TypeLoopDamped, From: s.Name, Peer: peer, Answers: refused.Answers, Timestamp: protocol.Stamp(at)}
+		if err := s.postControl(ctx, mailbox.LeadName, at, note); err != nil {
 			return fmt.Errorf("%w; tell the lead of it: %w", refused, err)
 		}
 	}
 	return refused
 }
-
-// typeLoopDamped is ours alone.
-const typeLoopDamped = "loop_damped"
-
-// LoopDamped tells the lead that an agent was kept from answering a peer.
-type LoopDamped struct {
-	Type      string `json:"type"`
-	From      string `json:"from"`
-	Peer      string `json:"peer"`
-	Answers   int    `json:"answers"`
-	Timestamp string `json:"timestamp"`
-}
-
-func (LoopDamped) kind() string { return typeLoopDamped }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -130,7 +131,7 @@ func TestM09LoopOfThree(t *testing.T) {
 					}
 				}
 				for _, other := range reach.Reached {
-					if other != team.LeadName {
+					if other != mailbox.LeadName {
 						next(t, inboxes[other])
 					}
 				}
@@ -152,7 +153,7 @@ func TestM09FastLoop(t *testing.T) {
 			n, err := w.pingPong(t, "team-lead", "w1", 4, second)
 			sent += n
 			w.seat(t, "w1").Progress()
-			w.seat(t, team.LeadName).Progress()
+			w.seat(t, mailbox.LeadName).Progress()
 			if err == nil {
 				continue
 			}

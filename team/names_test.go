@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadre-dev/cadre/internal/near"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/cadre-dev/cadre/team"
 )
 
 func TestCleanName(t *testing.T) {
@@ -20,7 +20,7 @@ func TestCleanName(t *testing.T) {
 		{"lead-dev", "lead-dev"},
 		{strings.Repeat("n", 64), strings.Repeat("n", 64)},
 	} {
-		got, err := team.CleanName(tt.raw)
+		got, err := roster.CleanName(tt.raw)
 		if err != nil || got != tt.want {
 			t.Errorf("CleanName(%q) = %q, %v; want %q", tt.raw, got, err, tt.want)
 		}
@@ -34,8 +34,8 @@ func TestCleanNameRefuses(t *testing.T) {
 		"team-lead", "Team-Lead", "team-lead ", "TEAM_LEAD", "team lead", "teamlead", "tеam-lead", "team-Iead"[:5] + "lead",
 		"tеаm-lеаd", "ｔｅａｍ-ｌｅａｄ", "team-1ead", "team‐lead", "τeam-lead", "System", "User", "uѕer", "task-list", "task_list",
 	} {
-		name, err := team.CleanName(raw)
-		if _, ok := errors.AsType[*team.NameError](err); !ok {
+		name, err := roster.CleanName(raw)
+		if _, ok := errors.AsType[*roster.NameError](err); !ok {
 			t.Errorf("CleanName(%q) = %q, %v; want a NameError", raw, name, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestNearNames(t *testing.T) {
 		{"", nil},
 		{strings.Repeat("x", 1<<20), nil},
 	} {
-		if diff := cmp.Diff(tt.want, team.NearNames(tt.asked, known)); diff != "" {
+		if diff := cmp.Diff(tt.want, near.Names(tt.asked, known)); diff != "" {
 			t.Errorf("NearNames(%.20q) (-want +got):\n%s", tt.asked, diff)
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 )
 
 // observation is one look at what the agents of a team do.
 type observation struct {
 	teams    *Teams
-	config   Config
+	config   roster.Roster
 	list     []task.Task
 	openTask bool // a task waits for an agent to take it
 
@@ -23,7 +24,7 @@ type observation struct {
 // observe begins a look at the agents of a team with this task list.
 func (t *Teams) observe(ctx context.Context, team string, list []task.Task) (*observation, error) {
 	config, err := t.store.Load(ctx, team)
-	if err != nil && !errors.Is(err, ErrNotFound) { // without a roster, everybody is gone
+	if err != nil && !errors.Is(err, roster.ErrNotFound) { // without a roster, everybody is gone
 		return nil, err
 	}
 	config.Name = team
@@ -65,9 +66,9 @@ func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, s
 	if err != nil {
 		return AwaitedAgent{}, false, err
 	}
-	if seat := o.teams.mate(who); seat != nil && !m.apart() {
+	if seat := o.teams.mate(who); seat != nil && !m.Apart() {
 		working, last := seat.lastTurn()
-		a = last.of(name)
+		a = last.Of(name)
 		if working {
 			return a, true, nil
 		}
@@ -85,7 +86,7 @@ func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, s
 // mail it has not read: it says that it is at work before it marks that.
 func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, unread int) (AwaitedAgent, error) {
 	config, err := o.teams.store.Load(ctx, who.Team)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, roster.ErrNotFound) {
 		return AwaitedAgent{}, err
 	}
 	m := config.Find(who.Agent)
@@ -96,7 +97,7 @@ func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, unread
 	if err != nil {
 		return AwaitedAgent{}, err
 	}
-	a := w.last.of(who.Agent)
+	a := w.last.Of(who.Agent)
 	switch {
 	case w.flag != nil && w.known && !w.present:
 		a.State = AgentGone
@@ -106,8 +107,8 @@ func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, unread
 	return a, nil
 }
 
-// of is an agent that works, after this turn.
-func (l lastTurn) of(name string) AwaitedAgent {
+// Of is an agent that works, after this turn.
+func (l lastTurn) Of(name string) AwaitedAgent {
 	return AwaitedAgent{Name: name, State: AgentWorking, Reason: l.reason, Failure: l.failure, CompletedTask: l.completed}
 }
 

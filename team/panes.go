@@ -12,6 +12,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // PanesConfig says how teammates in panes are started and looked after.
@@ -37,16 +39,16 @@ type PanesConfig struct {
 	// Resume makes the conversation of a teammate that comes back one that its
 	// program can open with --resume, and returns its session id. nil: it is one
 	// already.
-	Resume func(ctx context.Context, r AgentRecord) (session string, err error)
+	Resume func(ctx context.Context, r roster.AgentRecord) (session string, err error)
 
 	// Ready is called before a program is started for a team, which it has to be
 	// able to find; an error keeps it from starting. nil: it can.
 	Ready func(ctx context.Context, team string) error
 
-	Rosters  Store
+	Rosters  roster.Store
 	Mail     mailbox.Store
-	Records  Records
-	Presence Presence
+	Records  roster.Records
+	Presence roster.Presence
 	// Gone is told when a teammate has ended without leaving ([Teams.Gone]); after
 	// an error it is told again.
 	Gone func(ctx context.Context, who mailbox.Address, why string) error
@@ -74,7 +76,7 @@ func (c PanesConfig) withDefaults() PanesConfig {
 		}
 	}
 	if c.Mode == nil {
-		c.Mode = func() string { return modeDefault }
+		c.Mode = func() string { return protocol.ModeDefault }
 	}
 	if c.Model == nil {
 		c.Model = func(name string) string { return name }
@@ -112,7 +114,7 @@ type paneMate struct {
 	place pane.Place // the zero Place when another opened it
 	files startFiles // the zero value when an earlier process started it
 	ours  bool       // it has held its place: when that is free, it has ended
-	// active is its word in the roster, as it was last seen and kept ([Activity]).
+	// active is its word in the roster, as it was last seen and kept ([roster.Activity]).
 	active bool
 }
 
@@ -124,9 +126,9 @@ func NewPanes(c PanesConfig) *Panes {
 }
 
 // Kind implements [Backend].
-func (b *Panes) Kind(context.Context) (string, error) { return b.kind(), nil }
+func (b *Panes) Kind(context.Context) (string, error) { return b.terminalKind(), nil }
 
-func (b *Panes) kind() string { return b.cfg.Terminal.Kind() }
+func (b *Panes) terminalKind() string { return b.cfg.Terminal.Kind() }
 
 // ErrPanesClosed says that a lead is ending and starts nobody any more.
 var ErrPanesClosed = errors.New("the lead is ending")
@@ -190,7 +192,7 @@ func (b *Panes) remove(who mailbox.Address) *paneMate {
 
 // record keeps that a pane is ours.
 func (b *Panes) record(ctx context.Context, who mailbox.Address, p pane.Place) error {
-	return b.cfg.Records.Put(ctx, who.Team, RecordPane, who.Agent, jsonx.MustMarshal(PaneRecord{
+	return b.cfg.Records.Put(ctx, who.Team, roster.RecordPane, who.Agent, jsonx.MustMarshal(roster.PaneRecord{
 		Agent: who.Agent, Terminal: p.Terminal, Socket: p.Socket, Pane: p.Pane, Mark: p.Mark, Window: p.Window,
 		Opened: time.Now().UTC(),
 	}))
@@ -199,8 +201,8 @@ func (b *Panes) record(ctx context.Context, who mailbox.Address, p pane.Place) e
 // recorded is the pane that was opened for an agent, by this lead or an earlier
 // one; ok is false when none is on record.
 func (b *Panes) recorded(ctx context.Context, who mailbox.Address) (p pane.Place, ok bool, err error) {
-	var r PaneRecord
-	ok, err = b.kept(ctx, RecordPane, who, &r)
+	var r roster.PaneRecord
+	ok, err = b.kept(ctx, roster.RecordPane, who, &r)
 	if err != nil {
 		return pane.Place{}, false, fmt.Errorf("find the pane of %s: %w", who, err)
 	}
@@ -210,7 +212,7 @@ func (b *Panes) recorded(ctx context.Context, who mailbox.Address) (p pane.Place
 // kept reads a record of an agent; ok is false when there is none.
 func (b *Panes) kept(ctx context.Context, kind string, who mailbox.Address, into any) (ok bool, err error) {
 	doc, err := b.cfg.Records.Get(ctx, who.Team, kind, who.Agent)
-	if errors.Is(err, ErrNoRecord) {
+	if errors.Is(err, roster.ErrNoRecord) {
 		return false, nil
 	}
 	if err == nil {
@@ -237,7 +239,7 @@ func (b *Panes) closePane(ctx context.Context, who mailbox.Address, p pane.Place
 		err = terminal.Close(ctx, p)
 	}
 	if err == nil {
-		err = b.cfg.Records.Drop(ctx, who.Team, RecordPane, who.Agent)
+		err = b.cfg.Records.Drop(ctx, who.Team, roster.RecordPane, who.Agent)
 	}
 	if err == nil {
 		b.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // tailLines is how much of a pane an error quotes.
@@ -66,14 +67,14 @@ func (b *Panes) hasCheckedIn(ctx context.Context, m *paneMate, prompt mailbox.Me
 	member := config.Find(m.who.Agent)
 	switch {
 	case member == nil: // taken off meanwhile, and its mail with it
-		return false, &UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
+		return false, &roster.UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
 	case member.IsActive != nil && *member.IsActive:
 		return true, nil
 	case prompt.Text == "":
 		return false, nil
 	}
 	unread, err := b.cfg.Mail.Unread(ctx, m.who)
-	first := firstID(prompt)
+	first := mailbox.FirstID(prompt)
 	return err == nil && !slices.ContainsFunc(unread, func(u mailbox.Message) bool { return u.ID == first }), err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/internal/lazy"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // startFiles are what a teammate is started with. All text reaches it through
@@ -164,9 +165,9 @@ func (b *Panes) flags(s Spawn, session string) []string {
 	if m.AgentType != "" {
 		flags = append(flags, "--agent-type", m.AgentType)
 	}
-	switch mode = workingMode(mode); mode {
-	case modeDefault:
-	case modeBypass:
+	switch mode = protocol.WorkingMode(mode); mode {
+	case protocol.ModeDefault:
+	case protocol.ModeBypass:
 		flags = append(flags, "--dangerously-skip-permissions")
 	default:
 		flags = append(flags, "--permission-mode", mode)

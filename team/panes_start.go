@@ -11,6 +11,8 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Start implements [Backend]: it opens a pane, writes down everything that the
@@ -126,9 +128,9 @@ func (b *Panes) prepare(ctx context.Context, s Spawn, m *paneMate) (mailbox.Mess
 	if text == "" {
 		return mailbox.Message{}, nil
 	}
-	prompt := mailbox.Message{From: LeadName, Text: text, Timestamp: stamp(time.Now())}
+	prompt := mailbox.Message{From: mailbox.LeadName, Text: text, Timestamp: protocol.Stamp(time.Now())}
 	prompt = s.Seat.unique(m.who, prompt)
-	lead := event.Agent{Session: s.LeadSession, Name: LeadName}
+	lead := event.Agent{Session: s.LeadSession, Name: mailbox.LeadName}
 	return prompt, s.Seat.teams.post(ctx, lead, m.who, prompt, sealedText)
 }
 
@@ -145,12 +147,12 @@ func unremind(note string) string {
 // enroll writes the pane of a teammate into the roster: its program reads it
 // there.
 func (b *Panes) enroll(ctx context.Context, m *paneMate) error {
-	_, err := b.cfg.Rosters.Update(ctx, m.who.Team, func(c *Config) error {
+	_, err := b.cfg.Rosters.Update(ctx, m.who.Team, func(c *roster.Roster) error {
 		member := c.Find(m.who.Agent)
 		if member == nil {
-			return &UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
+			return &roster.UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
 		}
-		member.PaneID, member.BackendType = m.place.Pane, b.kind()
+		member.PaneID, member.BackendType = m.place.Pane, b.terminalKind()
 		return nil
 	})
 	if err != nil {
@@ -175,6 +177,6 @@ func (b *Panes) tellOnce() {
 	b.told = true
 	b.mu.Unlock()
 	if attach := b.cfg.Terminal.Attach(); first && attach != "" {
-		b.cfg.Tell("Teammates run in " + b.kind() + ". To look at them: " + attach)
+		b.cfg.Tell("Teammates run in " + b.terminalKind() + ". To look at them: " + attach)
 	}
 }

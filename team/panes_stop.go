@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // Stop implements [Backend], also for teammates that an earlier lead has started.
@@ -80,7 +81,7 @@ func (b *Panes) end(ctx context.Context, m *paneMate) error {
 			return err
 		}
 	}
-	var last Process
+	var last roster.Process
 	absent := func() (bool, error) {
 		p, present, err := b.cfg.Presence.Find(ctx, m.who)
 		last = p
@@ -103,7 +104,7 @@ func (b *Panes) end(ctx context.Context, m *paneMate) error {
 }
 
 // kill ends a process of this machine at once.
-func kill(p Process) error {
+func kill(p roster.Process) error {
 	host, err := os.Hostname()
 	if err == nil && host != p.Host || p.PID <= 0 || p.PID == os.Getpid() {
 		return fmt.Errorf("process %d runs it on %s, and did not end with its pane", p.PID, p.Host)
@@ -130,8 +131,8 @@ func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err
 	if _, m.ours, err = b.cfg.Presence.Find(ctx, who); err != nil {
 		return false, err
 	}
-	var seen Activity
-	if _, err := b.kept(ctx, RecordActivity, who, &seen); err != nil {
+	var seen roster.Activity
+	if _, err := b.kept(ctx, roster.RecordActivity, who, &seen); err != nil {
 		return false, err
 	}
 	m.active = seen.Active
@@ -147,8 +148,8 @@ func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err
 // foreignLives reports whether a program that is not ours runs in a pane: of one
 // that is ours, an open pane only shows why it has ended.
 func (b *Panes) foreignLives(ctx context.Context, m *paneMate) (bool, error) {
-	var r AgentRecord
-	if _, err := b.kept(ctx, RecordAgent, m.who, &r); err != nil || r.Signs {
+	var r roster.AgentRecord
+	if _, err := b.kept(ctx, roster.RecordAgent, m.who, &r); err != nil || r.Signs {
 		return false, err
 	}
 	return b.isOpen(ctx, m.place)

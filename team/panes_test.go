@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
 )
 
 // nasty is text that would not survive being typed into a shell.
@@ -187,12 +187,12 @@ func TestPanesStartInterrupted(t *testing.T) {
 }
 
 // failingRecords keeps no panes.
-type failingRecords struct{ team.Records }
+type failingRecords struct{ roster.Records }
 
 var errDisk = errors.New("the disk is full")
 
 func (r failingRecords) Put(ctx context.Context, name, kind, record string, doc []byte) error {
-	if kind == team.RecordPane {
+	if kind == roster.RecordPane {
 		return errDisk
 	}
 	return r.Records.Put(ctx, name, kind, record, doc)
@@ -390,11 +390,11 @@ func TestPanesStopFromRecord(t *testing.T) {
 // place of its prompt.
 func TestPanesRevive(t *testing.T) {
 	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) {
-		c.Resume = func(_ context.Context, r team.AgentRecord) (string, error) { return "again-" + r.SessionID, nil }
+		c.Resume = func(_ context.Context, r roster.AgentRecord) (string, error) { return "again-" + r.SessionID, nil }
 	})
 	m := w.spawn(t, "w1")
 	record := []byte(`{"name":"w1","sessionId":"s-1","backend":"tmux","mode":"acceptEdits","signs":true}`)
-	if err := w.files.Records().Put(t.Context(), "alpha", team.RecordAgent, "w1", record); err != nil {
+	if err := w.files.Records().Put(t.Context(), "alpha", roster.RecordAgent, "w1", record); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.panes.Close(t.Context()); err != nil {
@@ -421,7 +421,7 @@ func TestPanesRevive(t *testing.T) {
 		t.Errorf("flags %s", args)
 	}
 	last := seen.Unread[len(seen.Unread)-1]
-	if last.From != team.LeadName || !strings.HasPrefix(last.Text, "You were stopped, and are back.") || strings.Contains(last.Text, "system-reminder") {
+	if last.From != mailbox.LeadName || !strings.HasPrefix(last.Text, "You were stopped, and are back.") || strings.Contains(last.Text, "system-reminder") {
 		t.Errorf("last message %+v", last)
 	}
 	if panes := w.open(t); !slices.Equal(panes, []string{back.PaneID}) || back.PaneID == m.PaneID {
@@ -486,7 +486,7 @@ func TestPanesApprovalIsNoLoss(t *testing.T) {
 	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) { c.Mail = &watchedMail{Store: c.Mail, lead: looked} })
 	m := w.spawn(t, "w1")
 	approval := `{"type":"shutdown_approved","requestId":"shutdown-1@w1","from":"w1","timestamp":"2026-11-21T03:18:57.981Z"}`
-	err := w.files.Mail().Post(t.Context(), at(team.LeadName), mailbox.Message{From: "w1", Text: approval, Timestamp: "2026-11-21T03:18:57.981Z"})
+	err := w.files.Mail().Post(t.Context(), at(mailbox.LeadName), mailbox.Message{From: "w1", Text: approval, Timestamp: "2026-11-21T03:18:57.981Z"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -510,7 +510,7 @@ type watchedMail struct {
 
 func (m *watchedMail) Unread(ctx context.Context, at mailbox.Address) ([]mailbox.Message, error) {
 	unread, err := m.Store.Unread(ctx, at)
-	if at.Agent == team.LeadName {
+	if at.Agent == mailbox.LeadName {
 		select {
 		case m.lead <- struct{}{}:
 		default:
@@ -540,13 +540,13 @@ func TestPanesReportAgain(t *testing.T) {
 
 // toldRecords tells what is kept of a teammate's work.
 type toldRecords struct {
-	team.Records
+	roster.Records
 	activity chan bool
 }
 
 func (r *toldRecords) Put(ctx context.Context, name, kind, record string, doc []byte) error {
 	err := r.Records.Put(ctx, name, kind, record, doc)
-	if kind == team.RecordActivity {
+	if kind == roster.RecordActivity {
 		r.activity <- strings.Contains(string(doc), `"active":true`)
 	}
 	return err
@@ -561,7 +561,7 @@ func TestPanesSeeWhoWorks(t *testing.T) {
 	w.spawn(t, "w1")
 	says := func(active bool) {
 		t.Helper()
-		_, err := w.files.Teams().Update(t.Context(), "alpha", func(c *team.Config) error {
+		_, err := w.files.Teams().Update(t.Context(), "alpha", func(c *roster.Roster) error {
 			c.Find("w1").IsActive = &active
 			return nil
 		})

@@ -10,6 +10,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // lookAfter looks at the teammates until none is left, or ctx ends.
@@ -114,8 +116,8 @@ func (b *Panes) lookAtRoster(ctx context.Context, m *paneMate) (done bool) {
 
 // noteActivity keeps that a teammate's word has changed.
 func (b *Panes) noteActivity(ctx context.Context, who mailbox.Address, active bool) error {
-	seen := Activity{Active: active, Since: stamp(time.Now())}
-	return b.cfg.Records.Put(ctx, who.Team, RecordActivity, who.Agent, jsonx.MustMarshal(seen))
+	seen := roster.Activity{Active: active, Since: protocol.Stamp(time.Now())}
+	return b.cfg.Records.Put(ctx, who.Team, roster.RecordActivity, who.Agent, jsonx.MustMarshal(seen))
 }
 
 // endTakenOff ends a teammate that a person has taken off its team ([Teams.Remove]):
@@ -164,10 +166,10 @@ func (b *Panes) report(ctx context.Context, m *paneMate, why string) {
 // hasApproved reports whether a teammate's consent to shut down waits for the
 // lead.
 func (b *Panes) hasApproved(ctx context.Context, who mailbox.Address) (bool, error) {
-	waiting, err := b.cfg.Mail.Unread(ctx, mailbox.Address{Team: who.Team, Agent: LeadName})
+	waiting, err := b.cfg.Mail.Unread(ctx, mailbox.Address{Team: who.Team, Agent: mailbox.LeadName})
 	return slices.ContainsFunc(waiting, func(m mailbox.Message) bool {
-		c, _ := Parse(m.Text)
-		_, approved := c.(ShutdownApproved)
+		c, _ := protocol.Parse(m.Text)
+		_, approved := c.(protocol.ShutdownApproved)
 		return approved && m.From == who.Agent
 	}), err
 }
@@ -180,7 +182,7 @@ func (b *Panes) settle(ctx context.Context, m *paneMate) error {
 		return err
 	}
 	if !open {
-		return b.cfg.Records.Drop(ctx, m.who.Team, RecordPane, m.who.Agent)
+		return b.cfg.Records.Drop(ctx, m.who.Team, roster.RecordPane, m.who.Agent)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

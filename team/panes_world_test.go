@@ -19,6 +19,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -81,7 +82,7 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) 
 // restart makes the lead anew, as another process would be.
 func (w *paneWorld) restart(t *testing.T) {
 	t.Helper()
-	w.cfg.Rosters = team.NewRosters(w.files.Teams(), w.files.Records())
+	w.cfg.Rosters = roster.NewRepairingStore(w.files.Teams(), w.files.Records())
 	w.panes = team.NewPanes(w.cfg)
 	w.Teams = team.New(team.Options{
 		Store: w.cfg.Rosters, Mail: w.files.Mail(), Tasks: w.files.Tasks(), Backend: w.panes,
@@ -157,7 +158,7 @@ func (w *paneWorld) open(t *testing.T) []string {
 	return panes
 }
 
-func (w *paneWorld) spawn(t *testing.T, name string) team.Member {
+func (w *paneWorld) spawn(t *testing.T, name string) roster.Member {
 	t.Helper()
 	spawned, err := w.Spawn(t.Context(), w.by, team.SpawnRequest{
 		Name: name, AgentType: "general-purpose", Prompt: "Do it.", Description: "the work",
@@ -169,7 +170,7 @@ func (w *paneWorld) spawn(t *testing.T, name string) team.Member {
 }
 
 // member is a member of alpha as the roster has it.
-func (w *paneWorld) member(t *testing.T, name string) team.Member {
+func (w *paneWorld) member(t *testing.T, name string) roster.Member {
 	t.Helper()
 	config, err := w.files.Teams().Load(t.Context(), "alpha")
 	if err != nil {
@@ -198,8 +199,8 @@ func (w *paneWorld) seen(t *testing.T, name string) mateSeen {
 // recorded reports whether a pane of an agent is on record.
 func (w *paneWorld) recorded(t *testing.T, name string) bool {
 	t.Helper()
-	_, err := w.files.Records().Get(t.Context(), "alpha", team.RecordPane, name)
-	if err != nil && !errors.Is(err, team.ErrNoRecord) {
+	_, err := w.files.Records().Get(t.Context(), "alpha", roster.RecordPane, name)
+	if err != nil && !errors.Is(err, roster.ErrNoRecord) {
 		t.Fatal(err)
 	}
 	return err == nil

@@ -11,7 +11,10 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Who approves plans ([Policy].PlanApproval); "" is planByRuntime.
@@ -34,7 +37,7 @@ type planAsked struct {
 // planRequested deals with a plan request in the lead's inbox, by the policy. It
 // answers at once or leaves the answer to the model or a person; the model is told
 // which.
-func (t *Teams) planRequested(ctx context.Context, seat *Seat, m mailbox.Message, c PlanRequest, mail *Mail) (show bool, err error) {
+func (t *Teams) planRequested(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
 	if !seat.Lead {
 		return true, nil
 	}
@@ -67,14 +70,14 @@ func (t *Teams) planRequested(ctx context.Context, seat *Seat, m mailbox.Message
 
 // relayPlan puts a plan before a person. The request stays unread until the
 // person has answered, so the model gets a note instead.
-func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from Member, m mailbox.Message, c PlanRequest, mail *Mail) (show bool, err error) {
+func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from roster.Member, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
 	input := jsonx.MustMarshal(struct {
 		Plan         string `json:"plan"`
 		PlanFilePath string `json:"planFilePath"`
 	}{c.PlanContent, c.PlanFilePath})
 	a := ask.Ask{
 		ID: planAskID(c.RequestID), Kind: ask.Plan, SessionID: seat.session, AgentName: from.Name, Team: seat.Team,
-		Tool: exitPlanMode, Input: input, Digest: ask.DigestOf(exitPlanMode, input),
+		Tool: protocol.ExitPlanMode, Input: input, Digest: ask.DigestOf(protocol.ExitPlanMode, input),
 		Question: "Is the plan of " + from.Name + " good?", Reason: c.PlanFilePath, Asked: sentAt(m),
 	}
 	if done, err := t.answeredBefore(ctx, seat, from.Name, m, c.RequestID, sealedProtocol); err != nil {
@@ -97,7 +100,7 @@ func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from Member, m mailbo
 	if fresh {
 		t.note(seat.session, Mail{
 			Kind: KindSystem, From: from.Name, Preview: from.Name + " waits for a person to approve its plan",
-			Text: Wrap(mailbox.Message{From: systemName, Text: from.Name + " has submitted its plan (" + c.PlanFilePath +
+			Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: from.Name + " has submitted its plan (" + c.PlanFilePath +
 				") and waits for a person to approve it. There is nothing for you to answer; you will be told of the decision."}),
 		})
 	}
@@ -113,7 +116,7 @@ func planAskID(requestID string) string {
 // personDecided posts a person's answer to a plan, and tells the lead's model.
 func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, answer ask.Answer) error {
 	mode := ""
-	for _, u := range acceptable(answer.Updates) {
+	for _, u := range protocol.Acceptable(answer.Updates) {
 		if u.Type == ask.SetMode {
 			mode = u.Mode
 		}
@@ -130,7 +133,7 @@ func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, an
 		what = "A person rejected the plan of " + to + ", which will revise it: " + feedbackOr(answer.Message)
 	}
 	t.note(seat.session, Mail{
-		Kind: KindSystem, From: to, Preview: oneLine(what), Text: Wrap(mailbox.Message{From: systemName, Text: what}),
+		Kind: KindSystem, From: to, Preview: oneline.Of(what), Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: what}),
 	})
 	return nil
 }
@@ -139,7 +142,7 @@ func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, an
 // which permission mode the agent goes on ("": the lead's own), a rejection what
 // to change. A rejected request can still be approved; after that it is settled.
 // Errors: [ErrNotLead], [ErrNoRequest], [ErrPersonDecides],
-// [*UnknownMemberError].
+// [*roster.UnknownMemberError].
 func (s *Seat) RespondPlan(ctx context.Context, to, id string, approve bool, feedback, mode string) (Delivery, error) {
 	if !s.Lead {
 		return Delivery{}, ErrNotLead
@@ -186,8 +189,8 @@ func (s *Seat) askedPlan(ctx context.Context, id, from string) (*planAsked, erro
 		if !m.Read || m.From != from || !strings.Contains(m.Text, id) {
 			continue
 		}
-		c, _ := Parse(m.Text)
-		if request, ok := c.(PlanRequest); ok && request.RequestID == id {
+		c, _ := protocol.Parse(m.Text)
+		if request, ok := c.(protocol.PlanRequest); ok && request.RequestID == id {
 			return s.planOf(id, from), nil
 		}
 	}
@@ -215,7 +218,7 @@ func (s *Seat) planState(plan *planAsked) (approved, rejected bool) {
 // answerPlan posts the answer to a plan request.
 func (s *Seat) answerPlan(ctx context.Context, to, id string, approve bool, feedback, mode string) error {
 	at := time.Now()
-	response := PlanResponse{Type: typePlanResponse, RequestID: id, Approved: approve, Timestamp: stamp(at)}
+	response := protocol.PlanResponse{Type: protocol.TypePlanResponse, RequestID: id, Approved: approve, Timestamp: protocol.Stamp(at)}
 	if approve {
 		response.PermissionMode = mode
 	} else {
@@ -242,7 +245,7 @@ func feedbackOr(feedback string) string {
 
 // systemNote is a word of the runtime that follows a message.
 func systemNote(text string) string {
-	return "\n\n" + Wrap(mailbox.Message{From: systemName, Text: text})
+	return "\n\n" + protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: text})
 }
 
 // sentAt is when a message was written, as far as it says.

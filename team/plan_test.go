@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
 )
 
 func requestPlan(t *testing.T, seat *team.Seat) string {
@@ -24,7 +24,7 @@ func requestPlan(t *testing.T, seat *team.Seat) string {
 func TestPlansAreApprovedAutomatically(t *testing.T) {
 	p := newParley(t, team.Policy{}, "pl")
 	id := requestPlan(t, p.seat(t, "pl"))
-	request := p.mailOf(t, team.LeadName)[0]
+	request := p.mailOf(t, mailbox.LeadName)[0]
 	if request.Color != "" {
 		t.Errorf("a plan request has the color %q", request.Color)
 	}
@@ -43,7 +43,7 @@ func TestPlansAreApprovedAutomatically(t *testing.T) {
 	if mode, ok, err := p.seat(t, "pl").ApprovedMode(t.Context()); mode != "acceptEdits" || !ok || err != nil {
 		t.Errorf("approved mode %q, %v, %v", mode, ok, err)
 	}
-	if _, err := p.seat(t, team.LeadName).RespondPlan(t.Context(), "pl", id, false, "", ""); !errors.Is(err, team.ErrNoRequest) {
+	if _, err := p.seat(t, mailbox.LeadName).RespondPlan(t.Context(), "pl", id, false, "", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("an approved plan was rejected: %v", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestModeOfAnApproval(t *testing.T) {
 		p.mode = tt.lead
 		id := requestPlan(t, p.seat(t, "pl"))
 		take(t, p.inbox(t, leader))
-		if _, err := p.seat(t, team.LeadName).RespondPlan(t.Context(), "pl", id, true, "", tt.asked); err != nil {
+		if _, err := p.seat(t, mailbox.LeadName).RespondPlan(t.Context(), "pl", id, true, "", tt.asked); err != nil {
 			t.Fatal(err)
 		}
 		if mail := take(t, p.inbox(t, mate("pl")))[0]; mail.Mode != tt.want {
@@ -76,7 +76,7 @@ func TestModeInAnApprovalIsChecked(t *testing.T) {
 	for mode, want := range map[string]string{"": "default", "plan": "default", "delegate": "default", "root": "default", "dontAsk": "dontAsk"} {
 		p := newParley(t, team.Policy{}, "pl")
 		id := requestPlan(t, p.seat(t, "pl"))
-		p.postSealed(t, "pl", team.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":true,"permissionMode":"`+mode+`"}`, "")
+		p.postSealed(t, "pl", mailbox.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":true,"permissionMode":"`+mode+`"}`, "")
 		if mail := take(t, p.inbox(t, mate("pl")))[0]; mail.Mode != want {
 			t.Errorf("mode %q became %q, want %q", mode, mail.Mode, want)
 		}
@@ -85,7 +85,7 @@ func TestModeInAnApprovalIsChecked(t *testing.T) {
 
 func TestLeadsModelApproves(t *testing.T) {
 	p := newParley(t, team.Policy{PlanApproval: "lead"}, "pl", "w1")
-	pl, lead := p.seat(t, "pl"), p.seat(t, team.LeadName)
+	pl, lead := p.seat(t, "pl"), p.seat(t, mailbox.LeadName)
 	id := requestPlan(t, pl)
 	if !strings.HasPrefix(id, "plan_approval-") || !strings.HasSuffix(id, "@pl@alpha") {
 		t.Errorf("request id %q", id)
@@ -139,7 +139,7 @@ func TestResponsesToOneRequest(t *testing.T) {
 	pl := p.seat(t, "pl")
 	id := requestPlan(t, pl)
 	for _, approved := range []string{"false", "true", "false", "true"} {
-		p.postSealed(t, "pl", team.LeadName, answer(id, approved), approved)
+		p.postSealed(t, "pl", mailbox.LeadName, answer(id, approved), approved)
 	}
 	mails := take(t, p.inbox(t, mate("pl")))
 	if len(mails) != 2 || mails[0].Mode != "" || mails[1].Mode != "default" {
@@ -207,8 +207,8 @@ func TestApprovalSurvivesTheTeammatesRestart(t *testing.T) {
 	if mode, ok, err := seat.ApprovedMode(t.Context()); mode != "acceptEdits" || !ok || err != nil {
 		t.Errorf("approved mode %q, %v, %v", mode, ok, err)
 	}
-	p.postSealed(t, "pl", team.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":false}`, "")
-	p.send(t, team.LeadName, "pl", "go")
+	p.postSealed(t, "pl", mailbox.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":false}`, "")
+	p.send(t, mailbox.LeadName, "pl", "go")
 	if mails := take(t, in); len(mails) != 1 || mails[0].Preview != "about go" {
 		t.Errorf("a rejection after the approval: %+v", mails)
 	}
@@ -237,7 +237,7 @@ func TestPlanRequestSurvivesTheLeadsRestart(t *testing.T) {
 	id := requestPlan(t, p.seat(t, "pl"))
 	take(t, p.inbox(t, leader))
 	mates := p.restartLead(t)
-	lead := p.seat(t, team.LeadName)
+	lead := p.seat(t, mailbox.LeadName)
 	if _, err := lead.RespondPlan(t.Context(), "pl", "plan_approval-1", true, "", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("unknown request: %v", err)
 	}
@@ -258,10 +258,10 @@ func TestPersonDecidesOnPlans(t *testing.T) {
 	}
 	note := next(t, in)
 	contains(t, note[0].Text, "waits for a person", "/plans/p.md")
-	if _, err := p.seat(t, team.LeadName).RespondPlan(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrPersonDecides) {
+	if _, err := p.seat(t, mailbox.LeadName).RespondPlan(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrPersonDecides) {
 		t.Errorf("the model approved: %v", err)
 	}
-	if got := p.unread(t, team.LeadName); len(got) != 1 {
+	if got := p.unread(t, mailbox.LeadName); len(got) != 1 {
 		t.Errorf("unread %+v, want the request", got)
 	}
 	mates := p.restartLead(t)
@@ -286,7 +286,7 @@ func TestPersonDecidesOnPlans(t *testing.T) {
 		t.Errorf("mail %+v", mail)
 	}
 	contains(t, next(t, in)[0].Text, "A person approved the plan of pl")
-	if got := p.unread(t, team.LeadName); len(got) != 0 {
+	if got := p.unread(t, mailbox.LeadName); len(got) != 0 {
 		t.Errorf("unread %+v", got)
 	}
 }
@@ -323,7 +323,7 @@ func TestNewPlanWithdrawsAnOlderQuestion(t *testing.T) {
 	if err := asked[len(asked)-1].Answer(t.Context(), ask.Answer{Allow: true}); err != nil {
 		t.Error(err)
 	}
-	if left := p.unread(t, team.LeadName); len(left) > 0 {
+	if left := p.unread(t, mailbox.LeadName); len(left) > 0 {
 		t.Errorf("unread %+v", left)
 	}
 }
@@ -334,12 +334,12 @@ func TestPlanThatCannotBePosted(t *testing.T) {
 	pl := p.seat(t, "pl")
 	id := requestPlan(t, pl)
 	full := errors.New("disk full")
-	p.mails.failPost[team.LeadName] = full
+	p.mails.failPost[mailbox.LeadName] = full
 	if _, err := pl.RequestPlan(t.Context(), "/plans/q.md", "# Other"); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
-	delete(p.mails.failPost, team.LeadName)
-	p.postSealed(t, "pl", team.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":true}`, "")
+	delete(p.mails.failPost, mailbox.LeadName)
+	p.postSealed(t, "pl", mailbox.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":true}`, "")
 	if mail := take(t, p.inbox(t, mate("pl")))[0]; mail.Mode != "default" {
 		t.Errorf("mail %+v", mail)
 	}
@@ -356,7 +356,7 @@ func TestAutomaticApprovalIsTriedAgain(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	delete(p.mails.failPost, "pl")
-	p.send(t, "pl", team.LeadName, "hello?")
+	p.send(t, "pl", mailbox.LeadName, "hello?")
 	if mails := take(t, in); len(mails) != 2 {
 		t.Errorf("mail %+v", mails)
 	}
@@ -406,7 +406,7 @@ func TestR12LeadDiesAfterItsAnswerToAPlan(t *testing.T) {
 	if mails := take(t, in); len(mails) > 0 || len(p.questions()) != 1 {
 		t.Errorf("shown %+v, asked %+v", mails, p.questions())
 	}
-	if left := p.unread(t, team.LeadName); len(left) > 0 {
+	if left := p.unread(t, mailbox.LeadName); len(left) > 0 {
 		t.Errorf("unread %+v", left)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // planRecord is a teammate's newest plan request, as [RecordPlan] keeps it.
@@ -30,17 +32,17 @@ func (s *Seat) RequestPlan(ctx context.Context, path, content string) (string, e
 	}
 	defer s.consent.turn.leave()
 	var older planRecord
-	if err := s.teams.getRecord(ctx, s.Team, RecordPlan, s.Name, &older); err != nil && !errors.Is(err, ErrNoRecord) {
+	if err := s.teams.getRecord(ctx, s.Team, RecordPlan, s.Name, &older); err != nil && !errors.Is(err, roster.ErrNoRecord) {
 		return "", err
 	}
 	at := time.Now()
-	id := requestID("plan_approval", at, AgentID(s.Name, s.Team))
+	id := protocol.RequestID("plan_approval", at, roster.AgentID(s.Name, s.Team))
 	// The answer may come before the post returns.
 	if err := s.keepPlan(ctx, planRecord{RequestID: id}); err != nil {
 		return "", err
 	}
-	err := s.postControl(ctx, LeadName, at, PlanRequest{
-		Type: typePlanRequest, From: s.Name, Timestamp: stamp(at), PlanFilePath: path, PlanContent: content, RequestID: id,
+	err := s.postControl(ctx, mailbox.LeadName, at, protocol.PlanRequest{
+		Type: protocol.TypePlanRequest, From: s.Name, Timestamp: protocol.Stamp(at), PlanFilePath: path, PlanContent: content, RequestID: id,
 	})
 	if err != nil {
 		return "", errors.Join(err, s.keepPlan(context.WithoutCancel(ctx), older))
@@ -61,7 +63,7 @@ func (s *Seat) keepPlan(ctx context.Context, plan planRecord) error {
 func (s *Seat) ApprovedMode(ctx context.Context) (mode string, ok bool, err error) {
 	var plan planRecord
 	err = s.teams.getRecord(ctx, s.Team, RecordPlan, s.Name, &plan)
-	if errors.Is(err, ErrNoRecord) {
+	if errors.Is(err, roster.ErrNoRecord) {
 		return "", false, nil
 	}
 	return plan.Mode, plan.Approval != "", err
@@ -69,7 +71,7 @@ func (s *Seat) ApprovedMode(ctx context.Context) (mode string, ok bool, err erro
 
 // planAnswered deals with a plan response in a teammate's inbox. Only the lead's
 // answer to the newest request counts, and an approval wins over a rejection.
-func (t *Teams) planAnswered(ctx context.Context, seat *Seat, m mailbox.Message, c PlanResponse, mail *Mail) (show bool, err error) {
+func (t *Teams) planAnswered(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PlanResponse, mail *Mail) (show bool, err error) {
 	if seat.Lead {
 		return true, nil
 	}
@@ -80,17 +82,17 @@ func (t *Teams) planAnswered(ctx context.Context, seat *Seat, m mailbox.Message,
 	mail.Urgent = true
 	var plan planRecord
 	err = t.getRecord(ctx, seat.Team, RecordPlan, seat.Name, &plan)
-	if err != nil && !errors.Is(err, ErrNoRecord) {
+	if err != nil && !errors.Is(err, roster.ErrNoRecord) {
 		return false, err
 	}
 	switch {
-	case m.From != LeadName || plan.RequestID != c.RequestID || c.RequestID == "":
+	case m.From != mailbox.LeadName || plan.RequestID != c.RequestID || c.RequestID == "":
 		mail.Text += systemNote("This answers no plan of yours that waits for an answer. It changes nothing.")
 		return true, nil
 	case plan.Approval != "" && plan.Approval != m.ID:
 		return false, nil
 	case !c.Approved:
-		mail.Text += systemNote("Your plan was rejected. You are still in plan mode. Revise the plan as the feedback says, then call " + exitPlanMode + " again.")
+		mail.Text += systemNote("Your plan was rejected. You are still in plan mode. Revise the plan as the feedback says, then call " + protocol.ExitPlanMode + " again.")
 		return true, nil
 	}
 	if plan.Mode, err = t.grantedMode(ctx, seat, m, c.PermissionMode); err != nil {
@@ -109,13 +111,13 @@ func (t *Teams) planAnswered(ctx context.Context, seat *Seat, m mailbox.Message,
 // to the inbox can forge an approval without a seal, so that lifts no permission
 // checks unless the person says so.
 func (t *Teams) grantedMode(ctx context.Context, seat *Seat, m mailbox.Message, asked string) (string, error) {
-	mode := workingMode(asked)
-	if mode != modeBypass || t.policy.TrustUnsigned {
+	mode := protocol.WorkingMode(asked)
+	if mode != protocol.ModeBypass || t.policy.TrustUnsigned {
 		return mode, nil
 	}
 	sealed, err := t.seals.Sealed(ctx, seat.Address(), m, sealedProtocol)
 	if err != nil || sealed {
 		return mode, err
 	}
-	return modeDefault, nil
+	return protocol.ModeDefault, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // What a seal is bound to. Text that looks like protocol to its reader must not
@@ -25,9 +26,9 @@ func (s *Seat) post(ctx context.Context, to string, m mailbox.Message) error {
 
 // postControl posts a message of the protocol. Its outer timestamp is the inner
 // one; whether it has a colour depends on its type (facts: claude-code §5.2).
-func (s *Seat) postControl(ctx context.Context, to string, at time.Time, c Control) error {
-	m := mailbox.Message{From: s.Name, Text: encode(c), Timestamp: stamp(at), Color: s.Color}
-	if c.kind() == typePlanRequest {
+func (s *Seat) postControl(ctx context.Context, to string, at time.Time, c protocol.Control) error {
+	m := mailbox.Message{From: s.Name, Text: protocol.Encode(c), Timestamp: protocol.Stamp(at), Color: s.Color}
+	if protocol.KindOf(c) == protocol.TypePlanRequest {
 		m.Color = ""
 	}
 	inbox := mailbox.Address{Team: s.Team, Agent: to}
@@ -71,7 +72,7 @@ func (s *Seat) uniquely(to mailbox.Address, m mailbox.Message, restamp func(*mai
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		key := mailbox.ID(to.Agent+"/") + firstID(m)
+		key := mailbox.ID(to.Agent+"/") + mailbox.FirstID(m)
 		if !s.sent[key] {
 			if len(s.sent) >= sentMemory {
 				clear(s.sent)
@@ -83,9 +84,6 @@ func (s *Seat) uniquely(to mailbox.Address, m mailbox.Message, restamp func(*mai
 		if err != nil {
 			return m
 		}
-		restamp(&m, stamp(at.Add(time.Millisecond)))
+		restamp(&m, protocol.Stamp(at.Add(time.Millisecond)))
 	}
 }
-
-// firstID is the identity of a message that no equal one precedes in its inbox.
-func firstID(m mailbox.Message) mailbox.ID { return mailbox.FirstID(m) }

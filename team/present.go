@@ -6,16 +6,17 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // LeadPresent reports whether a process leads the team. known is false when the
 // lead is another program, which takes no place: only a roster that is gone
 // tells then, and that is known.
 func (t *Teams) LeadPresent(ctx context.Context, team string) (present, known bool, err error) {
-	if _, err := t.store.Load(ctx, team); errors.Is(err, ErrNotFound) {
+	if _, err := t.store.Load(ctx, team); errors.Is(err, roster.ErrNotFound) {
 		return false, true, nil
 	}
-	return t.Present(ctx, mailbox.Address{Team: team, Agent: LeadName})
+	return t.Present(ctx, mailbox.Address{Team: team, Agent: mailbox.LeadName})
 }
 
 // Present reports whether a process reads an agent's mail: the agent's own, or
@@ -28,13 +29,13 @@ func (t *Teams) Present(ctx context.Context, who mailbox.Address) (present, know
 		return false, false, err
 	}
 	at := who
-	if who.Agent != LeadName {
+	if who.Agent != mailbox.LeadName {
 		m := config.Find(who.Agent)
 		if m == nil {
 			return false, true, nil
 		}
-		if !m.apart() {
-			at.Agent = LeadName
+		if !m.Apart() {
+			at.Agent = mailbox.LeadName
 		}
 	}
 	ours, err := t.isOurs(ctx, at)
@@ -54,21 +55,18 @@ func (t *Teams) Signs(ctx context.Context, who mailbox.Address) (bool, error) {
 // isOurs reports whether an agent is run by our own runtime: it takes a place,
 // and what it posts carries a seal.
 func (t *Teams) isOurs(ctx context.Context, who mailbox.Address) (bool, error) {
-	if who.Agent == LeadName {
+	if who.Agent == mailbox.LeadName {
 		return t.isFounded(ctx, who.Team)
 	}
 	record, _, err := t.record(ctx, who)
 	return record.Signs, err
 }
 
-// apart reports whether a teammate has a process of its own.
-func (m *Member) apart() bool { return m.BackendType != "" && m.BackendType != InProcess }
-
 // runs reports whether a teammate on the roster of a team that this process leads
 // runs, as far as can be known: another program's in a pane is believed to, once
 // its lead has seen it run.
-func (t *Teams) runs(ctx context.Context, team string, m Member) (bool, error) {
-	if !m.apart() {
+func (t *Teams) runs(ctx context.Context, team string, m roster.Member) (bool, error) {
+	if !m.Apart() {
 		return t.runsHere(team, m.Name), nil
 	}
 	who := mailbox.Address{Team: team, Agent: m.Name}
@@ -91,15 +89,15 @@ func (t *Teams) runsHere(team, name string) bool {
 
 // aliveIn lists the teammates on a roster that run, as far as can be known. A team
 // that is gone has none.
-func (t *Teams) aliveIn(ctx context.Context, team string) ([]Member, error) {
+func (t *Teams) aliveIn(ctx context.Context, team string) ([]roster.Member, error) {
 	config, err := t.store.Load(ctx, team)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, roster.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var alive []Member
+	var alive []roster.Member
 	for _, m := range config.Teammates() {
 		runs, err := t.runs(ctx, team, m)
 		if err != nil {
@@ -120,10 +118,10 @@ func (s *Seat) SetActive(ctx context.Context, active bool) error {
 	if err != nil {
 		return fmt.Errorf("say whether %s is at work: %w", s.Address(), err)
 	}
-	if m := config.Find(s.Name); s.Lead || m == nil || !m.apart() || m.IsActive != nil && *m.IsActive == active {
+	if m := config.Find(s.Name); s.Lead || m == nil || !m.Apart() || m.IsActive != nil && *m.IsActive == active {
 		return nil
 	}
-	_, err = s.teams.store.Update(ctx, s.Team, func(c *Config) error {
+	_, err = s.teams.store.Update(ctx, s.Team, func(c *roster.Roster) error {
 		if m := c.Find(s.Name); m != nil {
 			m.IsActive = &active
 		}

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -46,10 +49,10 @@ func (t *Teams) recap(ctx context.Context, seat *Seat) (string, error) {
 	}
 	var b strings.Builder
 	if seat.Lead {
-		fmt.Fprintf(&b, "You lead the team %q. This is how it stands.\n\nTeammates:\n", escapeText(config.Name))
+		fmt.Fprintf(&b, "You lead the team %q. This is how it stands.\n\nTeammates:\n", protocol.EscapeText(config.Name))
 	} else {
 		fmt.Fprintf(&b, "You are %q, a member of the team %q, which %q leads. This is how it stands.\n\nTeammates:\n",
-			escapeText(seat.Name), escapeText(config.Name), LeadName)
+			protocol.EscapeText(seat.Name), protocol.EscapeText(config.Name), mailbox.LeadName)
 	}
 	if err := t.recapRoster(ctx, &b, seat, &config, list); err != nil {
 		return "", err
@@ -64,7 +67,7 @@ func (t *Teams) recap(ctx context.Context, seat *Seat) (string, error) {
 }
 
 // recapRoster lists the other teammates, and what each does.
-func (t *Teams) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat, c *Config, list []task.Task) error {
+func (t *Teams) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat, c *roster.Roster, list []task.Task) error {
 	seen, err := t.observe(ctx, seat.Team, list)
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func (t *Teams) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "- %s (%s): %s", escapeText(m.Name), escapeText(m.AgentType), state)
+		fmt.Fprintf(b, "- %s (%s): %s", protocol.EscapeText(m.Name), protocol.EscapeText(m.AgentType), state)
 		if len(unread) > 0 {
 			fmt.Fprintf(b, ", %d unread", len(unread))
 		}
@@ -136,7 +139,7 @@ func recapList(b *strings.Builder, list []task.Task) {
 		if t.Owner != "" {
 			owner = t.Owner + "'s"
 		}
-		fmt.Fprintf(b, "- #%s [%s, %s] %s\n", t.ID, t.Status, escapeText(owner), escapeText(oneLine(t.Subject)))
+		fmt.Fprintf(b, "- #%s [%s, %s] %s\n", t.ID, t.Status, protocol.EscapeText(owner), protocol.EscapeText(oneline.Of(t.Subject)))
 	}
 	if more := len(open) - recapTasks; more > 0 {
 		fmt.Fprintf(b, "- and %d more: TaskList shows them\n", more)

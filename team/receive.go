@@ -3,15 +3,17 @@ package team
 import (
 	"context"
 
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // arrival is a message that an inbox has taken in.
 type arrival struct {
 	mail    Mail
-	control Control // what it told the runtime; nil for text
-	show    bool    // false: the runtime consumes it
-	from    string  // who sent it, as far as that is known
+	control protocol.Control // what it told the runtime; nil for text
+	show    bool             // false: the runtime consumes it
+	from    string           // who sent it, as far as that is known
 }
 
 // receive does what a message asks of the runtime and makes it mail for the
@@ -25,14 +27,14 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 		seat.talks.received(m.From)
 	}
 	if !w.believed {
-		m.From = unverified(m.From)
+		m.From = protocol.Unverified(m.From)
 	}
 	shown := m
-	shown.Text = shortened(m.Text)
+	shown.Text = protocol.Shortened(m.Text)
 	a := arrival{control: w.control, show: true, from: m.From, mail: Mail{
-		Kind: KindPeer, From: m.From, Color: m.Color, Text: Wrap(shown), Preview: preview(m, w.control), IDs: []mailbox.ID{m.ID},
+		Kind: KindPeer, From: m.From, Color: m.Color, Text: protocol.Wrap(shown), Preview: protocol.Describe(m, w.control), IDs: []mailbox.ID{m.ID},
 	}}
-	if w.believed && (m.From == LeadName || m.From == UserName) {
+	if w.believed && (m.From == mailbox.LeadName || m.From == mailbox.UserName) {
 		a.mail.Kind = KindLead
 	}
 	if w.control == nil {
@@ -50,10 +52,10 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 // obey does what a message of the protocol asks of the runtime.
 func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arrival) error {
 	switch c := a.control.(type) {
-	case ShutdownRequest:
+	case protocol.ShutdownRequest:
 		a.mail.Kind, a.mail.Urgent = KindShutdown, true
 		seat.askedToShutDown(c.RequestID)
-	case ShutdownApproved:
+	case protocol.ShutdownApproved:
 		if !seat.Lead {
 			a.show = false
 			return nil
@@ -63,25 +65,25 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 			return err
 		}
 		a.mail = systemMail(end, end.Message, m.ID)
-	case StopRequest:
+	case protocol.StopRequest:
 		seat.stopNow(c)
 		a.show = false
-	case IdleNotification:
-		a.mail.Quiet = c.IdleReason == Available
-	case MailReturned:
+	case protocol.IdleNotification:
+		a.mail.Quiet = c.IdleReason == protocol.Available
+	case protocol.MailReturned:
 		seat.wanted.returned(c)
 		a.mail = systemMail(c, a.mail.Preview, m.ID)
-	case LoopDamped, Terminated:
+	case protocol.LoopDamped, protocol.Terminated:
 		a.mail = systemMail(c, a.mail.Preview, m.ID)
-	case OtherControl:
-		a.show = !otherTypes[c.Type]
+	case protocol.OtherControl:
+		a.show = !protocol.IsConsumed(c)
 	}
 	return nil
 }
 
 // systemMail is a note of the runtime that a message brought.
-func systemMail(c Control, preview string, id mailbox.ID) Mail {
+func systemMail(c protocol.Control, preview string, id mailbox.ID) Mail {
 	return Mail{
-		Kind: KindSystem, From: systemName, Text: wrapSystem(c), Preview: oneLine(preview), IDs: []mailbox.ID{id},
+		Kind: KindSystem, From: mailbox.SystemName, Text: protocol.WrapSystem(c), Preview: oneline.Of(preview), IDs: []mailbox.ID{id},
 	}
 }

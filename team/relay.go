@@ -6,6 +6,8 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Relay puts a teammate's question before whoever may answer it: a person, or
@@ -14,7 +16,7 @@ import (
 // any goroutine, also before Relay returns, and blocks until the answer stands in
 // the teammate's inbox: [ask.ErrAnswered] for a second answer or a question that
 // was settled elsewhere, [ask.ErrUnknown] when the asker has left the team.
-type Relay func(ctx context.Context, from Member, a ask.Ask, answer func(ctx context.Context, answer ask.Answer) error) error
+type Relay func(ctx context.Context, from roster.Member, a ask.Ask, answer func(ctx context.Context, answer ask.Answer) error) error
 
 // nobodyToAsk is the answer where nobody can be asked.
 const nobodyToAsk = "Nobody can be asked by the team's lead in this run, so the answer is no."
@@ -39,7 +41,7 @@ const (
 
 // relayAsk relays a question that came with a message, or knows that it was
 // relayed before. held says that the message must stay unread.
-func (t *Teams) relayAsk(ctx context.Context, seat *Seat, from Member, m mailbox.Message, a ask.Ask,
+func (t *Teams) relayAsk(ctx context.Context, seat *Seat, from roster.Member, m mailbox.Message, a ask.Ask,
 	reply func(context.Context, ask.Answer) error) (held, fresh bool, err error) {
 	r := &relayed{from: from.Name, kind: a.Kind, message: m.ID, reply: reply}
 	seat.mu.Lock()
@@ -95,10 +97,10 @@ func answers(text, id string) bool {
 	if !strings.Contains(text, id) {
 		return false
 	}
-	switch c, _ := Parse(text); c := c.(type) {
-	case PermissionResponse:
+	switch c, _ := protocol.Parse(text); c := c.(type) {
+	case protocol.PermissionResponse:
 		return c.RequestID == id
-	case PlanResponse:
+	case protocol.PlanResponse:
 		return c.RequestID == id
 	}
 	return false
@@ -165,7 +167,7 @@ func (t *Teams) withdraw(ctx context.Context, seat *Seat, id string, r *relayed)
 
 // permissionSettled withdraws a question of which the asker says that it has its
 // answer.
-func (t *Teams) permissionSettled(ctx context.Context, seat *Seat, m mailbox.Message, c PermissionSettled) error {
+func (t *Teams) permissionSettled(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PermissionSettled) error {
 	seat.mu.Lock()
 	r, ok := seat.consent.relays[c.RequestID]
 	if !ok && seat.Lead { // a request that is given back meanwhile is not relayed any more

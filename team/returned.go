@@ -7,34 +7,15 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
-
-// typeMailReturned is ours alone.
-const typeMailReturned = "mail_returned"
-
-// MailReturned tells a sender, and the lead, that a message was never shown: its
-// recipient has left the team.
-type MailReturned struct {
-	Type      string `json:"type"`
-	From      string `json:"from"` // who wrote it
-	To        string `json:"to"`
-	Summary   string `json:"summary,omitempty"`
-	Text      string `json:"text"`
-	Timestamp string `json:"timestamp"` // of the message
-}
-
-func (MailReturned) kind() string { return typeMailReturned }
-
-// of reports whether this is the return of a message that was sent to an agent.
-func (r MailReturned) of(to string, m mailbox.Message) bool {
-	return r.To == to && r.From == m.From && r.Timestamp == m.Timestamp && r.Text == m.Text
-}
 
 // returnMail gives what an agent that has left can no longer read back to its
 // senders, and to the lead, and marks it read. What the runtime told the agent is
 // nobody's any more, and what it was shown before it was killed need only be marked.
 // It may be repeated: what was returned before a crash is not returned again.
-func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) error {
+func (t *Teams) returnMail(ctx context.Context, c *roster.Roster, who mailbox.Address) error {
 	unread, err := t.mail.Unread(ctx, who)
 	if err != nil || len(unread) == 0 {
 		return err
@@ -57,8 +38,8 @@ func (t *Teams) returnMail(ctx context.Context, c *Config, who mailbox.Address) 
 		if w.control != nil {
 			continue
 		}
-		to := []string{LeadName}
-		if w.believed && m.From != LeadName && c.Find(m.From) != nil {
+		to := []string{mailbox.LeadName}
+		if w.believed && m.From != mailbox.LeadName && c.Find(m.From) != nil {
 			to = append(to, m.From)
 		}
 		for _, name := range to {
@@ -83,8 +64,8 @@ func (t *Teams) shownTo(ctx context.Context, who mailbox.Address) ([]mailbox.ID,
 // returnOf is the return of a message. It has the message's own timestamp, so that
 // a second return of it is equal to the first.
 func returnOf(who mailbox.Address, m mailbox.Message) mailbox.Message {
-	return mailbox.Message{From: systemName, Timestamp: m.Timestamp, Text: encode(MailReturned{
-		Type: typeMailReturned, From: m.From, To: who.Agent, Summary: m.Summary, Text: m.Text, Timestamp: m.Timestamp,
+	return mailbox.Message{From: mailbox.SystemName, Timestamp: m.Timestamp, Text: protocol.Encode(protocol.MailReturned{
+		Type: protocol.TypeMailReturned, From: m.From, To: who.Agent, Summary: m.Summary, Text: m.Text, Timestamp: m.Timestamp,
 	})}
 }
 
@@ -108,12 +89,12 @@ func (o *onceMail) post(ctx context.Context, name string, note mailbox.Message) 
 		}
 		o.stands[name] = idsOf(all)
 	}
-	id := firstID(note)
+	id := mailbox.FirstID(note)
 	if o.stands[name][id] {
 		return nil
 	}
 	o.stands[name][id] = true
-	return o.teams.post(ctx, event.Agent{Name: systemName}, to, note, sealedProtocol)
+	return o.teams.post(ctx, event.Agent{Name: mailbox.SystemName}, to, note, sealedProtocol)
 }
 
 // confirm looks, after a message was posted, whether its recipient is still
@@ -122,7 +103,7 @@ func (o *onceMail) post(ctx context.Context, name string, note mailbox.Message) 
 // back here, and the error says that it was not sent.
 func (t *Teams) confirm(ctx context.Context, to mailbox.Address, m mailbox.Message) error {
 	config, err := t.store.Load(ctx, to.Team)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, roster.ErrNotFound) {
 		return err
 	}
 	if err != nil {
@@ -136,7 +117,7 @@ func (t *Teams) confirm(ctx context.Context, to mailbox.Address, m mailbox.Messa
 	if err != nil {
 		return err
 	}
-	id := firstID(m)
+	id := mailbox.FirstID(m)
 	if !slices.ContainsFunc(unread, func(u mailbox.Message) bool { return u.ID == id }) {
 		return nil // shown in time, or returned
 	}

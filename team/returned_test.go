@@ -6,10 +6,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
+	"github.com/google/go-cmp/cmp"
 )
 
 // returns lists the mail that came back to an agent of alpha: who wrote it, to
@@ -18,8 +19,8 @@ func (w *world) returns(t *testing.T, name string) []string {
 	t.Helper()
 	var got []string
 	for _, m := range w.mailOf(t, name) {
-		c, _ := team.Parse(m.Text)
-		if back, ok := c.(team.MailReturned); ok {
+		c, _ := protocol.Parse(m.Text)
+		if back, ok := c.(protocol.MailReturned); ok {
 			got = append(got, back.From+" to "+back.To+": "+back.Text)
 		}
 	}
@@ -58,7 +59,7 @@ func testMailOfTheDepartedIsReturned(t *testing.T, alpha start) {
 		}
 	}
 	want := []string{"team-lead to w1: from the lead", "w2 to w1: from a peer", "user to w1: from a person", "w2 to w1: not from w2"}
-	if diff := cmp.Diff(want, w.returns(t, team.LeadName)); diff != "" {
+	if diff := cmp.Diff(want, w.returns(t, mailbox.LeadName)); diff != "" {
 		t.Errorf("the lead gets back (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"w2 to w1: from a peer"}, w.returns(t, "w2")); diff != "" {
@@ -96,7 +97,7 @@ func TestDepartureIsFinishedAfterACrash(t *testing.T) {
 	if diff := cmp.Diff([]string{"w2 to w1: hello"}, w.returns(t, "w2")); diff != "" {
 		t.Errorf("w2 gets back (-want +got):\n%s", diff)
 	}
-	if _, err := w.kept.Records().Get(t.Context(), "alpha", team.RecordAgent, "w1"); !errors.Is(err, team.ErrNoRecord) {
+	if _, err := w.kept.Records().Get(t.Context(), "alpha", roster.RecordAgent, "w1"); !errors.Is(err, roster.ErrNoRecord) {
 		t.Errorf("w1 is still remembered: %v", err)
 	}
 }
@@ -124,7 +125,7 @@ func testR9MailThatRacesWithADeparture(t *testing.T, alpha start) {
 			w.gone(t, "w1", "test")
 		}
 		err := send(w)
-		if unknown, ok := errors.AsType[*team.UnknownMemberError](err); !ok || !unknown.Departed {
+		if unknown, ok := errors.AsType[*roster.UnknownMemberError](err); !ok || !unknown.Departed {
 			t.Errorf("%s: error %v", what, err)
 		}
 		if left := w.mailOf(t, "w1"); len(left) != 1 || !left[0].Read {
@@ -162,13 +163,13 @@ func testMailThatWasShownIsNotReturned(t *testing.T, alpha start) {
 	w := alpha(t, "w1", "w2")
 	w.send(t, "w2", "w1", "shown")
 	w.send(t, "w2", "w1", "waiting")
-	conversation := team.AgentRecord{SessionID: "s1", Project: "/project", Backend: w.backend.name(), Signs: true}
+	conversation := roster.AgentRecord{SessionID: "s1", Project: "/project", Backend: w.backend.name(), Signs: true}
 	if err := w.seat(t, "w1").Remember(t.Context(), conversation); err != nil {
 		t.Fatal(err)
 	}
 	w.shown = map[string][]mailbox.ID{"s1": {w.mailOf(t, "w1")[0].ID}}
 	w.gone(t, "w1", "killed")
-	for _, name := range []string{team.LeadName, "w2"} {
+	for _, name := range []string{mailbox.LeadName, "w2"} {
 		if diff := cmp.Diff([]string{"w2 to w1: waiting"}, w.returns(t, name)); diff != "" {
 			t.Errorf("%s gets back (-want +got):\n%s", name, diff)
 		}

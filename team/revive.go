@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -14,8 +15,8 @@ import (
 // are still its own, and its unread mail comes by itself. One whose conversation
 // never began, or is gone, is started with its prompt. When it cannot be brought
 // back it is absent as before, to be reported to [Teams.Gone]. Errors: [ErrNotLead],
-// [ErrNoRecord] when nothing was kept of it, as of another program's teammate.
-func (t *Teams) Revive(ctx context.Context, by tool.Caller, m Member) (Member, error) {
+// [roster.ErrNoRecord] when nothing was kept of it, as of another program's teammate.
+func (t *Teams) Revive(ctx context.Context, by tool.Caller, m roster.Member) (roster.Member, error) {
 	lead, ok := t.Seat(by)
 	switch {
 	case !ok || !lead.Lead:
@@ -31,7 +32,7 @@ func (t *Teams) Revive(ctx context.Context, by tool.Caller, m Member) (Member, e
 	return m, nil
 }
 
-func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m Member) (Member, error) {
+func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m roster.Member) (roster.Member, error) {
 	record, err := t.endFormer(ctx, mailbox.Address{Team: lead.Team, Agent: m.Name})
 	if err != nil {
 		return m, err
@@ -68,7 +69,7 @@ func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m Member
 // endFormer ends what an earlier lead may have started of a teammate just before it
 // was killed, and returns what is kept of it then: a program that takes its place
 // only now may have had its prompt before it ends.
-func (t *Teams) endFormer(ctx context.Context, who mailbox.Address) (AgentRecord, error) {
+func (t *Teams) endFormer(ctx context.Context, who mailbox.Address) (roster.AgentRecord, error) {
 	if record, err := t.revivable(ctx, who); err != nil {
 		return record, err
 	}
@@ -83,7 +84,7 @@ var errBroughtBack = errors.New("it is brought back by a resumed lead")
 // revivable is what was kept of a teammate; the zero record of one whose lead was
 // killed when it had just written it down. Another program's, which is started
 // by that program, has none and has a pane.
-func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (AgentRecord, error) {
+func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (roster.AgentRecord, error) {
 	record, kept, err := t.record(ctx, who)
 	if err != nil || kept {
 		return record, err
@@ -92,14 +93,14 @@ func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (AgentRecord
 	if err != nil {
 		return record, err
 	}
-	if m := config.Find(who.Agent); m == nil || m.apart() && m.PaneID != "" {
-		return record, ErrNoRecord
+	if m := config.Find(who.Agent); m == nil || m.Apart() && m.PaneID != "" {
+		return record, roster.ErrNoRecord
 	}
 	return record, nil
 }
 
 // hasConversed reports whether a teammate has a conversation to go on with.
-func (t *Teams) hasConversed(ctx context.Context, r AgentRecord) (bool, error) {
+func (t *Teams) hasConversed(ctx context.Context, r roster.AgentRecord) (bool, error) {
 	if r.SessionID == "" || t.conversed == nil {
 		return r.SessionID != "", nil
 	}
@@ -109,14 +110,14 @@ func (t *Teams) hasConversed(ctx context.Context, r AgentRecord) (bool, error) {
 // beginAgain prepares a teammate that has no conversation for its prompt. That of the
 // first try may still wait in its inbox. What it had begun, if its conversation was
 // lost, is anybody's: it knows nothing of it.
-func (s *Seat) beginAgain(ctx context.Context, r AgentRecord, m Member) error {
+func (s *Seat) beginAgain(ctx context.Context, r roster.AgentRecord, m roster.Member) error {
 	if r.SessionID != "" {
 		if _, err := s.teams.tasks.Release(ctx, s.Team, s.Name); err != nil {
 			return err
 		}
 	}
 	r.AgentID, r.SessionID, r.Project = "", "", ""
-	r.Backend, r.Signs, r.Starting = m.BackendType, !m.apart(), m.apart()
+	r.Backend, r.Signs, r.Starting = m.BackendType, !m.Apart(), m.Apart()
 	if err := s.Remember(ctx, r); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (s *Seat) beginAgain(ctx context.Context, r AgentRecord, m Member) error {
 	}
 	var first []mailbox.ID
 	for _, mail := range unread {
-		if mail.From == LeadName && mail.Text == m.Prompt {
+		if mail.From == mailbox.LeadName && mail.Text == m.Prompt {
 			first = append(first, mail.ID)
 		}
 	}
@@ -138,17 +139,17 @@ func (s *Seat) beginAgain(ctx context.Context, r AgentRecord, m Member) error {
 
 // rehouse writes into the roster that a member runs where this process runs its
 // teammates, and is not at work.
-func (t *Teams) rehouse(ctx context.Context, lead *Seat, name, kind string) (Config, Member, error) {
-	config, err := t.updateRoster(ctx, lead.Team, lead.agent(), func(c *Config) error {
+func (t *Teams) rehouse(ctx context.Context, lead *Seat, name, kind string) (roster.Roster, roster.Member, error) {
+	config, err := t.updateRoster(ctx, lead.Team, lead.agent(), func(c *roster.Roster) error {
 		m := c.Find(name)
 		if m == nil {
-			return &UnknownMemberError{Name: name, Team: lead.Team}
+			return &roster.UnknownMemberError{Name: name, Team: lead.Team}
 		}
 		m.BackendType, m.PaneID, m.IsActive = kind, firstPane(kind), nil
 		return nil
 	})
 	if err != nil {
-		return Config{}, Member{Name: name}, err
+		return roster.Roster{}, roster.Member{Name: name}, err
 	}
 	return config, *config.Find(name), nil
 }

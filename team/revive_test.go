@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/google/go-cmp/cmp"
 )
 
 // A lead that comes back brings its teammates back, in the same kind of place or
@@ -28,7 +29,7 @@ func testRevive(t *testing.T, before, after start) {
 	w := before(t, "w1", "w2")
 	own(t, w, "w1")
 	w.send(t, "w2", "w1", "unread")
-	conversation := team.AgentRecord{AgentID: "t1", SessionID: "s1", Project: "/project", Backend: w.backend.name(), Signs: true, Description: "the work"}
+	conversation := roster.AgentRecord{AgentID: "t1", SessionID: "s1", Project: "/project", Backend: w.backend.name(), Signs: true, Description: "the work"}
 	if err := w.seat(t, "w1").Remember(t.Context(), conversation); err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +110,10 @@ func TestReviveOfOneThatNeverBegan(t *testing.T) {
 func TestReviveRefuses(t *testing.T) {
 	w := alphaTeam(t, "w1")
 	w.enlist(t, "claude")
-	if _, err := w.Revive(t.Context(), leader, team.Member{Name: "claude"}); !errors.Is(err, team.ErrNoRecord) {
+	if _, err := w.Revive(t.Context(), leader, roster.Member{Name: "claude"}); !errors.Is(err, roster.ErrNoRecord) {
 		t.Errorf("another program's teammate: %v", err)
 	}
-	if _, err := w.Revive(t.Context(), mate("w1"), team.Member{Name: "w1"}); !errors.Is(err, team.ErrNotLead) {
+	if _, err := w.Revive(t.Context(), mate("w1"), roster.Member{Name: "w1"}); !errors.Is(err, team.ErrNotLead) {
 		t.Errorf("by a teammate: %v", err)
 	}
 }
@@ -134,7 +135,7 @@ func TestReopenFindsTheLiving(t *testing.T) {
 	if mails := next(t, w.inbox(t, leader)); len(mails) != 1 || mails[0].From != "w1" {
 		t.Errorf("mail %+v", mails)
 	}
-	_, id, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w1", "")
+	_, id, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func testRecap(t *testing.T, alpha start) {
 	w.send(t, "w1", "team-lead", "hello")
 	if w.apart {
 		w.endProcess(t, "w3")
-	} else if err := w.seat(t, "w2").NotifyIdle(t.Context(), team.Available, ""); err != nil {
+	} else if err := w.seat(t, "w2").NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
 		t.Fatal(err)
 	}
 	text, err := w.Recap(t.Context(), leader)
@@ -203,8 +204,8 @@ func testRecap(t *testing.T, alpha start) {
 func TestReviveOfOneWhoseStartWasCutShort(t *testing.T) {
 	for _, recorded := range []bool{false, true} {
 		w := apartTeam(t)
-		_, err := w.rosters.Update(t.Context(), "alpha", func(c *team.Config) error {
-			c.Members = append(c.Members, team.Member{
+		_, err := w.rosters.Update(t.Context(), "alpha", func(c *roster.Roster) error {
+			c.Members = append(c.Members, roster.Member{
 				AgentID: "w1@alpha", Name: "w1", AgentType: "general-purpose", BackendType: "tmux", Prompt: "Do it.",
 			})
 			return nil
@@ -214,10 +215,10 @@ func TestReviveOfOneWhoseStartWasCutShort(t *testing.T) {
 		}
 		if recorded {
 			doc := `{"name":"w1","sessionId":"","backend":"tmux","signs":false,"starting":true,"description":"the work"}`
-			if err := w.kept.Records().Put(t.Context(), "alpha", team.RecordAgent, "w1", []byte(doc)); err != nil {
+			if err := w.kept.Records().Put(t.Context(), "alpha", roster.RecordAgent, "w1", []byte(doc)); err != nil {
 				t.Fatal(err)
 			}
-			first := mailbox.Message{From: team.LeadName, Text: "Do it.", Timestamp: "2026-11-21T03:18:57.981Z"}
+			first := mailbox.Message{From: mailbox.LeadName, Text: "Do it.", Timestamp: "2026-11-21T03:18:57.981Z"}
 			if err := w.mails.Post(t.Context(), mailbox.Address{Team: "alpha", Agent: "w1"}, first); err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +248,7 @@ func TestReviveOfOneWhoseStartWasCutShort(t *testing.T) {
 func TestReviveOfOneThatIsJustStarting(t *testing.T) {
 	w := apartTeam(t, "w1")
 	w.endProcess(t, "w1")
-	starting := team.AgentRecord{Backend: "tmux", Starting: true, Description: "the work"}
+	starting := roster.AgentRecord{Backend: "tmux", Starting: true, Description: "the work"}
 	if err := w.seat(t, "w1").Remember(t.Context(), starting); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestReviveOfOneThatIsJustStarting(t *testing.T) {
 		t.Fatalf("absent %v, %v", absent, err)
 	}
 	w.backend.end = func(mailbox.Address) {
-		came := team.AgentRecord{SessionID: "s1", Project: "/project", Backend: "tmux", Signs: true, Description: "the work"}
+		came := roster.AgentRecord{SessionID: "s1", Project: "/project", Backend: "tmux", Signs: true, Description: "the work"}
 		if err := seat.Remember(t.Context(), came); err != nil {
 			t.Error(err)
 		}

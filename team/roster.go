@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // updateRoster changes a roster and tells of it. Of changes that are made at the
 // same time, an older one is not told after a newer one.
-func (t *Teams) updateRoster(ctx context.Context, team string, by event.Agent, change func(*Config) error) (Config, error) {
+func (t *Teams) updateRoster(ctx context.Context, team string, by event.Agent, change func(*roster.Roster) error) (roster.Roster, error) {
 	var turn int
-	config, err := t.store.Update(ctx, team, func(c *Config) error {
+	config, err := t.store.Update(ctx, team, func(c *roster.Roster) error {
 		if err := change(c); err != nil {
 			return err
 		}
@@ -18,7 +19,7 @@ func (t *Teams) updateRoster(ctx context.Context, team string, by event.Agent, c
 		return nil
 	})
 	if err != nil {
-		return Config{}, err
+		return roster.Roster{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +43,7 @@ func (t *Teams) countChange(team string) int {
 }
 
 // rosterOf is a roster as events carry it.
-func rosterOf(c Config) []event.Member {
+func rosterOf(c roster.Roster) []event.Member {
 	members := make([]event.Member, len(c.Members))
 	for i, m := range c.Members {
 		members[i] = event.Member{

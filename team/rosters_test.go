@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // claudeTeam is the team alpha whose teammates are another program, in a bubble of
@@ -27,7 +27,7 @@ func claudeTeam(t *testing.T, test func(t *testing.T, w *world), mates ...string
 		w.backend.kind = "tmux"
 		w.backend.join = func(s team.Spawn) error {
 			doc := fmt.Sprintf(`{"name":%q,"sessionId":"","backend":"tmux","signs":false}`, s.Member.Name)
-			return w.kept.Records().Put(t.Context(), "alpha", team.RecordAgent, s.Member.Name, []byte(doc))
+			return w.kept.Records().Put(t.Context(), "alpha", roster.RecordAgent, s.Member.Name, []byte(doc))
 		}
 		w.form(t, mates)
 		time.Sleep(time.Minute) // synthetic time
@@ -36,7 +36,7 @@ func claudeTeam(t *testing.T, test func(t *testing.T, w *world), mates ...string
 }
 
 // kept is the roster of alpha as its file has it.
-func (w *world) file(t *testing.T) team.Config {
+func (w *world) file(t *testing.T) roster.Roster {
 	t.Helper()
 	config, err := w.rosters.Load(t.Context(), "alpha")
 	if err != nil {
@@ -46,9 +46,9 @@ func (w *world) file(t *testing.T) team.Config {
 }
 
 // overwrite is another program that writes a roster which it has read before.
-func (w *world) overwrite(t *testing.T, older team.Config) {
+func (w *world) overwrite(t *testing.T, older roster.Roster) {
 	t.Helper()
-	_, err := w.rosters.Store.Update(t.Context(), "alpha", func(c *team.Config) error {
+	_, err := w.rosters.Store.Update(t.Context(), "alpha", func(c *roster.Roster) error {
 		*c = older
 		return nil
 	})
@@ -58,24 +58,24 @@ func (w *world) overwrite(t *testing.T, older team.Config) {
 }
 
 // edit is another program that changes its roster.
-func (w *world) edit(t *testing.T, change func(c *team.Config)) {
+func (w *world) edit(t *testing.T, change func(c *roster.Roster)) {
 	t.Helper()
-	if _, err := w.rosters.Store.Update(t.Context(), "alpha", func(c *team.Config) error { change(c); return nil }); err != nil {
+	if _, err := w.rosters.Store.Update(t.Context(), "alpha", func(c *roster.Roster) error { change(c); return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // members is the roster as the lead sees it.
-func (w *world) members(t *testing.T) []team.Member {
+func (w *world) members(t *testing.T) []roster.Member {
 	t.Helper()
-	members, err := w.seat(t, team.LeadName).Members(t.Context())
+	members, err := w.seat(t, mailbox.LeadName).Members(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return members
 }
 
-func memberNames(members []team.Member) (names []string) {
+func memberNames(members []roster.Member) (names []string) {
 	for _, m := range members {
 		names = append(names, m.Name)
 	}
@@ -84,7 +84,7 @@ func memberNames(members []team.Member) (names []string) {
 
 func (w *world) checkRoster(t *testing.T, want ...string) {
 	t.Helper()
-	want = append([]string{team.LeadName}, want...)
+	want = append([]string{mailbox.LeadName}, want...)
 	if diff := cmp.Diff(want, memberNames(w.members(t))); diff != "" {
 		t.Errorf("the lead sees (-want +got):\n%s", diff)
 	}
@@ -100,7 +100,7 @@ func TestVanishedMemberIsPutBack(t *testing.T) {
 		before := w.file(t)
 		w.spawn(t, "w2")
 		w.spawn(t, "w3")
-		w.edit(t, func(c *team.Config) {
+		w.edit(t, func(c *roster.Roster) {
 			c.Find("w2").IsActive = new(true)
 			c.Find("w2").Extra.Set("x-theirs", 1)
 		})
@@ -111,14 +111,14 @@ func TestVanishedMemberIsPutBack(t *testing.T) {
 		w.overwrite(t, before)
 		w.checkRoster(t, "w1", "w2", "w3")
 		now := w.file(t)
-		objects := cmp.Comparer(func(a, b team.Member) bool { return fmt.Sprint(a.Extra) == fmt.Sprint(b.Extra) })
-		if diff := cmp.Diff(want, *now.Find("w2"), cmpopts.IgnoreFields(team.Member{}, "Extra")); diff != "" || !cmp.Equal(want, *now.Find("w2"), objects) {
+		objects := cmp.Comparer(func(a, b roster.Member) bool { return fmt.Sprint(a.Extra) == fmt.Sprint(b.Extra) })
+		if diff := cmp.Diff(want, *now.Find("w2"), cmpopts.IgnoreFields(roster.Member{}, "Extra")); diff != "" || !cmp.Equal(want, *now.Find("w2"), objects) {
 			t.Errorf("it is back as (-want +got):\n%s\nwith %v", diff, now.Find("w2").Extra)
 		}
 		if string(now.Extra.Raw("hiddenPaneIds")) != `["%1"]` || !*now.Find("w1").IsActive {
 			t.Errorf("what the other wrote is gone: %+v", now)
 		}
-		w.send(t, team.LeadName, "w3", "still there?")
+		w.send(t, mailbox.LeadName, "w3", "still there?")
 	}, "w1")
 }
 
@@ -130,7 +130,7 @@ func TestVanishedMemberIsHeard(t *testing.T) {
 		own(t, w, "w2")
 		in := w.inbox(t, leader)
 		w.overwrite(t, before)
-		w.forge(t, "w2", team.LeadName, "a word")
+		w.forge(t, "w2", mailbox.LeadName, "a word")
 		if mails := next(t, in); len(mails) != 1 || mails[0].From != "w2" {
 			t.Errorf("its word: %+v", mails)
 		}
@@ -147,7 +147,7 @@ func TestVanishedMemberIsHeard(t *testing.T) {
 func post(t *testing.T, w *world, from, text string) {
 	t.Helper()
 	m := mailbox.Message{From: from, Text: text, Timestamp: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}
-	if err := w.mails.Post(t.Context(), mailbox.Address{Team: "alpha", Agent: team.LeadName}, m); err != nil {
+	if err := w.mails.Post(t.Context(), mailbox.Address{Team: "alpha", Agent: mailbox.LeadName}, m); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -246,7 +246,7 @@ func TestVanishedMemberWithAFormerName(t *testing.T) {
 // Where a teammate runs is its lead's word.
 func TestPaneOfAMemberIsPutBack(t *testing.T) {
 	claudeTeam(t, func(t *testing.T, w *world) {
-		w.edit(t, func(c *team.Config) { c.Find("w1").PaneID, c.Find("w1").Color = "", "pink" })
+		w.edit(t, func(c *roster.Roster) { c.Find("w1").PaneID, c.Find("w1").Color = "", "pink" })
 		if m := w.members(t)[1]; m.PaneID != "%1" || m.Color != "pink" {
 			t.Errorf("the lead sees %+v", m)
 		}
@@ -334,7 +334,7 @@ func TestDepartureThatWasCutShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.rosters.failUpdate = nil
-		if err := w.mails.MarkRead(t.Context(), mailbox.Address{Team: "alpha", Agent: team.LeadName}, []mailbox.ID{mailbox.FirstID(w.mailOf(t, team.LeadName)[0])}); err != nil {
+		if err := w.mails.MarkRead(t.Context(), mailbox.Address{Team: "alpha", Agent: mailbox.LeadName}, []mailbox.ID{mailbox.FirstID(w.mailOf(t, mailbox.LeadName)[0])}); err != nil {
 			t.Fatal(err)
 		}
 		w.restart()
@@ -351,7 +351,7 @@ func TestVanishedMemberOfAnOlderTeam(t *testing.T) {
 	claudeTeam(t, func(t *testing.T, w *world) {
 		before := w.file(t)
 		before.Members = before.Members[:1]
-		if err := w.kept.Records().Drop(t.Context(), "alpha", team.RecordMember, "w1"); err != nil {
+		if err := w.kept.Records().Drop(t.Context(), "alpha", roster.RecordMember, "w1"); err != nil {
 			t.Fatal(err)
 		}
 		w.restart()
@@ -365,12 +365,12 @@ func TestVanishedMemberOfAnOlderTeam(t *testing.T) {
 
 // unreadable are records that cannot be read while fail is set.
 type unreadable struct {
-	team.Records
+	roster.Records
 	fail error
 }
 
 func (u *unreadable) Get(ctx context.Context, name, kind, record string) ([]byte, error) {
-	if u.fail != nil && kind == team.RecordMember {
+	if u.fail != nil && kind == roster.RecordMember {
 		return nil, u.fail
 	}
 	return u.Records.Get(ctx, name, kind, record)
@@ -381,7 +381,7 @@ func (u *unreadable) Get(ctx context.Context, name, kind, record string) ([]byte
 func TestRostersAreMendedByWhatIsKept(t *testing.T) {
 	claudeTeam(t, func(t *testing.T, w *world) {
 		records := &unreadable{Records: w.kept.Records()}
-		rosters := team.NewRosters(w.rosters, records)
+		rosters := roster.NewRepairingStore(w.rosters, records)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -397,11 +397,11 @@ func TestRostersAreMendedByWhatIsKept(t *testing.T) {
 		check := func(what string, want ...string) {
 			t.Helper()
 			var got []string
-			config, err := rosters.Update(t.Context(), "alpha", func(c *team.Config) error {
+			config, err := rosters.Update(t.Context(), "alpha", func(c *roster.Roster) error {
 				got = memberNames(c.Members)
 				return nil
 			})
-			if want = append([]string{team.LeadName}, want...); err != nil || !slices.Equal(got, want) || !slices.Equal(memberNames(config.Members), want) {
+			if want = append([]string{mailbox.LeadName}, want...); err != nil || !slices.Equal(got, want) || !slices.Equal(memberNames(config.Members), want) {
 				t.Errorf("%s: to change %q, changed %q, %v; want %q", what, got, memberNames(config.Members), err, want)
 			}
 		}
@@ -414,7 +414,7 @@ func TestRostersAreMendedByWhatIsKept(t *testing.T) {
 		records.fail = nil
 		check("known", "w1", "w2")
 		former := `{"member":{"agentId":"w2@alpha","name":"w2","joinedAt":1},"left":true}`
-		if err := w.kept.Records().Put(t.Context(), "alpha", team.RecordMember, "w2", []byte(former)); err != nil {
+		if err := w.kept.Records().Put(t.Context(), "alpha", roster.RecordMember, "w2", []byte(former)); err != nil {
 			t.Fatal(err)
 		}
 		w.overwrite(t, before)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Seat is one agent's place in one team: what it may do there. Its exported
@@ -28,12 +30,12 @@ type Seat struct {
 	wanted   wanted
 
 	mu        sync.Mutex
-	release   func() error    // gives up the agent's place; nil when it has none
-	gone      bool            // left is closed
-	stop      StopRequest     // what closed stopping
-	shutdowns map[string]bool // ids of shutdown requests that wait for a response
-	answered  map[string]bool // ids of those that have one
-	consent   consent         // plans and permissions under way
+	release   func() error         // gives up the agent's place; nil when it has none
+	gone      bool                 // left is closed
+	stop      protocol.StopRequest // what closed stopping
+	shutdowns map[string]bool      // ids of shutdown requests that wait for a response
+	answered  map[string]bool      // ids of those that have one
+	consent   consent              // plans and permissions under way
 	idle      lastTurn
 	stalled   int // messages that stay unread until something new comes; see [Seat.Stall]
 	sent      map[mailbox.ID]bool
@@ -88,12 +90,12 @@ func (s *Seat) takeRelease() func() error {
 }
 
 // Members is the roster as it is now, the lead first.
-func (s *Seat) Members(ctx context.Context) ([]Member, error) {
+func (s *Seat) Members(ctx context.Context) ([]roster.Member, error) {
 	config, err := s.config(ctx)
 	return config.Members, err
 }
 
-func (s *Seat) config(ctx context.Context) (Config, error) {
+func (s *Seat) config(ctx context.Context) (roster.Roster, error) {
 	return s.teams.store.Load(ctx, s.Team)
 }
 

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // leadColor is the colour in which results show the lead, who has none in
@@ -32,7 +35,7 @@ func WithReceipt() SendOption { return func(o *sendOptions) { o.receipt = true }
 // Send posts a message that a model wrote to a member of the team; to may be a
 // name or name@team. It returns nil only when the message stands in the inbox of
 // a recipient who can read it. It costs an append beside the inbox, for the seal,
-// and one to it. Errors: [*UnknownMemberError], [*LoopError], [ErrProtocol],
+// and one to it. Errors: [*roster.UnknownMemberError], [*LoopError], [ErrProtocol],
 // [ErrTooLong], [ErrLeft].
 func (s *Seat) Send(ctx context.Context, to, text, summary string, options ...SendOption) (Delivery, error) {
 	var o sendOptions
@@ -51,7 +54,7 @@ func (s *Seat) Send(ctx context.Context, to, text, summary string, options ...Se
 	if err != nil {
 		return Delivery{}, err
 	}
-	if member.Name != LeadName {
+	if member.Name != mailbox.LeadName {
 		s.mu.Lock()
 		s.lastDM = "[to " + member.Name + "] " + summary
 		s.mu.Unlock()
@@ -67,7 +70,7 @@ func (s *Seat) sendTo(ctx context.Context, to string, m mailbox.Message, receipt
 	}
 	at := mailbox.Address{Team: s.Team, Agent: to}
 	m = s.unique(at, m)
-	id := firstID(m)
+	id := mailbox.FirstID(m)
 	if receipt { // before the message: a crash in between leaves a wish that nothing fulfils
 		if err := s.want(ctx, wantedReceipt{To: to, ID: id, Summary: m.Summary, Timestamp: m.Timestamp}); err != nil {
 			return "", err
@@ -129,10 +132,10 @@ func (s *Seat) mayWrite(text string) error {
 
 // mayPost reports why nobody may send a text.
 func mayPost(text string) error {
-	if len(text) > maxShown {
+	if len(text) > protocol.MaxShown {
 		return ErrTooLong
 	}
-	if _, protocol := Parse(text); protocol {
+	if _, isProtocol := protocol.Parse(text); isProtocol {
 		return ErrProtocol
 	}
 	return nil
@@ -140,26 +143,26 @@ func mayPost(text string) error {
 
 func (s *Seat) message(text, summary string) mailbox.Message {
 	summary = strings.Join(strings.Fields(summary), " ")
-	return mailbox.Message{From: s.Name, Text: text, Summary: summary, Timestamp: stamp(time.Now()), Color: s.Color}
+	return mailbox.Message{From: s.Name, Text: text, Summary: summary, Timestamp: protocol.Stamp(time.Now()), Color: s.Color}
 }
 
 // recipient finds a member on the roster as it is now.
-func (s *Seat) recipient(ctx context.Context, to string) (Member, error) {
+func (s *Seat) recipient(ctx context.Context, to string) (roster.Member, error) {
 	config, err := s.config(ctx)
 	if err != nil {
-		return Member{}, err
+		return roster.Member{}, err
 	}
 	return s.teams.member(ctx, &config, to)
 }
 
 // member finds a member by name or name@team. One that is leaving counts as
 // departed: it reads no more mail.
-func (t *Teams) member(ctx context.Context, c *Config, asked string) (Member, error) {
+func (t *Teams) member(ctx context.Context, c *roster.Roster, asked string) (roster.Member, error) {
 	name := strings.TrimSpace(asked)
 	if m := c.Find(strings.TrimSuffix(name, "@"+c.Name)); m != nil && !t.departing(c.Name, m.Name) {
 		return *m, nil
 	}
-	unknown := &UnknownMemberError{Name: name, Team: c.Name}
+	unknown := &roster.UnknownMemberError{Name: name, Team: c.Name}
 	unknown.Departed = t.departing(c.Name, name) || t.wasMember(ctx, c, name)
 	for _, m := range c.Members {
 		if !t.departing(c.Name, m.Name) {
@@ -167,8 +170,8 @@ func (t *Teams) member(ctx context.Context, c *Config, asked string) (Member, er
 		}
 	}
 	local, _, _ := strings.Cut(name, "@")
-	unknown.Near = NearNames(local, unknown.Members)
-	return Member{}, unknown
+	unknown.Near = near.Names(local, unknown.Members)
+	return roster.Member{}, unknown
 }
 
 // departing reports whether a teammate has left, or is about to, as far as this
@@ -189,8 +192,8 @@ func (t *Teams) departing(team, name string) bool {
 
 // wasMember reports whether an agent that is not on the roster has been: it has
 // had mail.
-func (t *Teams) wasMember(ctx context.Context, c *Config, name string) bool {
-	clean, err := CleanName(name)
+func (t *Teams) wasMember(ctx context.Context, c *roster.Roster, name string) bool {
+	clean, err := roster.CleanName(name)
 	if err != nil || clean != name || c.Find(name) != nil {
 		return false
 	}
@@ -198,8 +201,8 @@ func (t *Teams) wasMember(ctx context.Context, c *Config, name string) bool {
 	return err == nil && len(all) > 0
 }
 
-func shownColor(m Member) string {
-	if m.Name == LeadName {
+func shownColor(m roster.Member) string {
+	if m.Name == mailbox.LeadName {
 		return leadColor
 	}
 	return m.Color
@@ -207,6 +210,6 @@ func shownColor(m Member) string {
 
 // isUnknown reports whether err says that a recipient does not exist.
 func isUnknown(err error) bool {
-	_, ok := errors.AsType[*UnknownMemberError](err)
+	_, ok := errors.AsType[*roster.UnknownMemberError](err)
 	return ok
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
 )
 
 var ignoreStored = cmp.FilterPath(func(p cmp.Path) bool {
@@ -55,21 +55,21 @@ func testSendToNobody(t *testing.T, alpha start) {
 	w := alpha(t, "parser", "tester")
 	w.gone(t, "tester", "test")
 	w.mails.posted = nil // of that, the lead was told
-	lead := w.seat(t, team.LeadName)
+	lead := w.seat(t, mailbox.LeadName)
 	for _, tt := range []struct {
 		to   string
-		want team.UnknownMemberError
+		want roster.UnknownMemberError
 	}{
-		{"prser", team.UnknownMemberError{Name: "prser", Near: []string{"parser"}}},
-		{"Parser", team.UnknownMemberError{Name: "Parser", Near: []string{"parser"}}},
-		{"parser@beta", team.UnknownMemberError{Name: "parser@beta", Near: []string{"parser"}}},
-		{"../parser", team.UnknownMemberError{Name: "../parser"}},
-		{"tester", team.UnknownMemberError{Name: "tester", Departed: true}},
-		{"", team.UnknownMemberError{}},
+		{"prser", roster.UnknownMemberError{Name: "prser", Near: []string{"parser"}}},
+		{"Parser", roster.UnknownMemberError{Name: "Parser", Near: []string{"parser"}}},
+		{"parser@beta", roster.UnknownMemberError{Name: "parser@beta", Near: []string{"parser"}}},
+		{"../parser", roster.UnknownMemberError{Name: "../parser"}},
+		{"tester", roster.UnknownMemberError{Name: "tester", Departed: true}},
+		{"", roster.UnknownMemberError{}},
 	} {
 		tt.want.Team, tt.want.Members = "alpha", []string{"team-lead", "parser"}
 		_, err := lead.Send(t.Context(), tt.to, "x", "y")
-		unknown, ok := errors.AsType[*team.UnknownMemberError](err)
+		unknown, ok := errors.AsType[*roster.UnknownMemberError](err)
 		if !ok {
 			t.Errorf("to %q: %v", tt.to, err)
 			continue
@@ -90,7 +90,7 @@ func TestSendReportsWhatTheStoreDidNotKeep(t *testing.T) {
 func testSendReportsWhatTheStoreDidNotKeep(t *testing.T, alpha start) {
 	w := alpha(t, "w1")
 	w.mails.failPost["w1"] = errors.New("disk full")
-	if _, err := w.seat(t, team.LeadName).Send(t.Context(), "w1", "x", "y"); !errors.Is(err, w.mails.failPost["w1"]) {
+	if _, err := w.seat(t, mailbox.LeadName).Send(t.Context(), "w1", "x", "y"); !errors.Is(err, w.mails.failPost["w1"]) {
 		t.Errorf("error %v", err)
 	}
 	if sent := of[event.MailSent](w.events); len(sent) > 0 {
@@ -140,7 +140,7 @@ func testBroadcast(t *testing.T, alpha start) {
 		}
 	}
 	alone := alpha(t)
-	reach, err = alone.seat(t, team.LeadName).Broadcast(t.Context(), "anybody?", "s")
+	reach, err = alone.seat(t, mailbox.LeadName).Broadcast(t.Context(), "anybody?", "s")
 	if err != nil || len(reach.Reached)+len(reach.Missed) > 0 {
 		t.Errorf("alone: %+v, %v", reach, err)
 	}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // readByNow lists the wanted receipts whose messages are no longer unread: shown,
@@ -64,8 +66,8 @@ func (s *Seat) receiptNotes(read []wantedReceipt) []Mail {
 			text += fmt.Sprintf(" (%q)", r.Summary)
 		}
 		notes = append(notes, Mail{
-			Kind: KindSystem, From: systemName, Preview: oneLine(text), IDs: []mailbox.ID{r.noteID()},
-			Text: Wrap(mailbox.Message{From: systemName, Text: text + "."}),
+			Kind: KindSystem, From: mailbox.SystemName, Preview: oneline.Of(text), IDs: []mailbox.ID{r.noteID()},
+			Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: text + "."}),
 		})
 	}
 	return notes
@@ -110,8 +112,8 @@ func (s *Seat) wasReturned(ctx context.Context, to string, m mailbox.Message) (b
 		return false, err
 	}
 	for _, note := range own {
-		c, ok := Parse(note.Text)
-		if back, isReturn := c.(MailReturned); !ok || !isReturn || !back.of(to, m) {
+		c, ok := protocol.Parse(note.Text)
+		if back, isReturn := c.(protocol.MailReturned); !ok || !isReturn || !back.Of(to, m) {
 			continue
 		}
 		w, err := s.teams.judge(ctx, s.Address(), note)

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // RequestShutdown asks a teammate to end and returns the request's id. Only the
 // lead may. The teammate's model answers, by RespondShutdown of its seat.
-// Errors: [ErrNotLead], [*UnknownMemberError].
+// Errors: [ErrNotLead], [*roster.UnknownMemberError].
 func (s *Seat) RequestShutdown(ctx context.Context, to, reason string) (Delivery, string, error) {
 	if !s.Lead {
 		return Delivery{}, "", ErrNotLead
@@ -21,12 +25,12 @@ func (s *Seat) RequestShutdown(ctx context.Context, to, reason string) (Delivery
 		return Delivery{}, "", err
 	}
 	if member.Name == s.Name {
-		return Delivery{}, "", &NameError{to, "is the lead itself, which ends with its session"}
+		return Delivery{}, "", &roster.NameError{Name: to, Reason: "is the lead itself, which ends with its session"}
 	}
 	at := time.Now()
-	id := requestID("shutdown", at, member.Name)
-	err = s.postControl(ctx, member.Name, at, ShutdownRequest{
-		Type: typeShutdownRequest, RequestID: id, From: s.Name, Reason: reason, Timestamp: stamp(at),
+	id := protocol.RequestID("shutdown", at, member.Name)
+	err = s.postControl(ctx, member.Name, at, protocol.ShutdownRequest{
+		Type: protocol.TypeShutdownRequest, RequestID: id, From: s.Name, Reason: reason, Timestamp: protocol.Stamp(at),
 	})
 	return Delivery{To: member.Name, Color: member.Color}, id, err
 }
@@ -45,8 +49,8 @@ func (s *Seat) RespondShutdown(ctx context.Context, id string, approve bool, rea
 		return s.approve(ctx, id)
 	}
 	at := time.Now()
-	err := s.postControl(ctx, LeadName, at, ShutdownRejected{
-		Type: typeShutdownRejected, RequestID: id, From: s.Name, Reason: reason, Timestamp: stamp(at),
+	err := s.postControl(ctx, mailbox.LeadName, at, protocol.ShutdownRejected{
+		Type: protocol.TypeShutdownRejected, RequestID: id, From: s.Name, Reason: reason, Timestamp: protocol.Stamp(at),
 	})
 	if err == nil {
 		s.noteAnswered(id)
@@ -64,8 +68,8 @@ func (s *Seat) approve(ctx context.Context, id string) error {
 			}
 		}
 	}
-	err := s.postControl(ctx, LeadName, at, ShutdownApproved{
-		Type: typeShutdownApproved, RequestID: id, From: s.Name, Timestamp: stamp(at), PaneID: pane, BackendType: backend,
+	err := s.postControl(ctx, mailbox.LeadName, at, protocol.ShutdownApproved{
+		Type: protocol.TypeShutdownApproved, RequestID: id, From: s.Name, Timestamp: protocol.Stamp(at), PaneID: pane, BackendType: backend,
 	})
 	if err != nil {
 		return err
@@ -100,8 +104,8 @@ func (s *Seat) checkShutdown(ctx context.Context, id string) error {
 		return err
 	}
 	for _, m := range all {
-		c, _ := Parse(m.Text)
-		if request, ok := c.(ShutdownRequest); !ok || !m.Read || request.RequestID != id || s.wasAnswered(id) {
+		c, _ := protocol.Parse(m.Text)
+		if request, ok := c.(protocol.ShutdownRequest); !ok || !m.Read || request.RequestID != id || s.wasAnswered(id) {
 			continue
 		}
 		if w, err := s.teams.judge(ctx, s.Address(), m); err != nil || w.control != nil {

@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
 )
 
 // own gives w1 tasks: two open ones and a completed one.
@@ -37,7 +37,7 @@ func testShutdownApproved(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
 		w := alpha(t, "w1", "w2")
 		own(t, w, "w1")
-		lead, w1 := w.seat(t, team.LeadName), w.seat(t, "w1")
+		lead, w1 := w.seat(t, mailbox.LeadName), w.seat(t, "w1")
 		_, id, err := lead.RequestShutdown(t.Context(), "w1", "bye")
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func w1Pane(w *world) string {
 	if w.apart {
 		return "%1"
 	}
-	return team.InProcess
+	return roster.InProcess
 }
 
 // checkGone checks that a teammate is off the roster and owns nothing open.
@@ -135,7 +135,7 @@ func TestShutdownRejected(t *testing.T) { overWorlds(t, testShutdownRejected) }
 
 func testShutdownRejected(t *testing.T, alpha start) {
 	w := alpha(t, "w1")
-	lead, w1 := w.seat(t, team.LeadName), w.seat(t, "w1")
+	lead, w1 := w.seat(t, mailbox.LeadName), w.seat(t, "w1")
 	_, id, err := lead.RequestShutdown(t.Context(), "w1", "")
 	if err != nil {
 		t.Fatal(err)
@@ -168,10 +168,10 @@ func TestRequestShutdownIsTheLeads(t *testing.T) {
 	if _, _, err := w.seat(t, "w1").RequestShutdown(t.Context(), "w2", ""); !errors.Is(err, team.ErrNotLead) {
 		t.Errorf("by a teammate: %v", err)
 	}
-	if _, _, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "team-lead", ""); !isNameError(err) {
+	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "team-lead", ""); !isNameError(err) {
 		t.Errorf("to itself: %v", err)
 	}
-	if _, _, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w3", ""); err == nil {
+	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w3", ""); err == nil {
 		t.Error("to nobody: no error")
 	}
 }
@@ -206,7 +206,7 @@ func testShutdownApprovalIsRetried(t *testing.T, alpha start) {
 // approve lets a teammate agree to its shutdown.
 func approve(t *testing.T, w *world, name string) {
 	t.Helper()
-	_, id, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), name, "")
+	_, id, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), name, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestDepartedTeammate(t *testing.T) {
 	approve(t, w, "w1")
 	// It has approved; the lead has not read it yet.
 	_, err := w.seat(t, "w2").Send(t.Context(), "w1", "still there?", "s")
-	if unknown, ok := errors.AsType[*team.UnknownMemberError](err); !ok || !unknown.Departed {
+	if unknown, ok := errors.AsType[*roster.UnknownMemberError](err); !ok || !unknown.Departed {
 		t.Errorf("mail to it: %v", err)
 	}
 	w1 := w.seat(t, "w1")

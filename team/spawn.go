@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -29,31 +31,31 @@ type SpawnRequest struct {
 // Spawned is a teammate that runs.
 type Spawned struct {
 	Team   string
-	Member Member
+	Member roster.Member
 }
 
 // Spawn starts a teammate in the team that the caller leads. It stands on the
 // roster before it runs; when it cannot be started it is taken off again. A
 // name that a member has gets a suffix. Errors: [ErrNoTeam], [ErrNotLead],
-// [*UnknownTeamError], [*NameError], and the backend's.
+// [*UnknownTeamError], [*roster.NameError], and the backend's.
 func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spawned, error) {
 	lead, ok := t.Seat(by)
 	switch {
 	case ok && !lead.Lead:
 		return Spawned{}, ErrNotLead
-	case r.Team != "" && (!ok || mailKey(r.Team) != mailKey(lead.Team)):
+	case r.Team != "" && (!ok || roster.MailKey(r.Team) != roster.MailKey(lead.Team)):
 		return Spawned{}, &UnknownTeamError{r.Team}
 	case !ok:
 		return Spawned{}, ErrNoTeam
 	case t.backend == nil:
 		return Spawned{}, fmt.Errorf("start teammate %q: %w", r.Name, errors.ErrUnsupported)
 	}
-	name, err := CleanName(r.Name)
+	name, err := roster.CleanName(r.Name)
 	if err != nil {
 		return Spawned{}, err
 	}
 	// Who plans cannot have others change things, wherever they run.
-	r.PlanMode = r.PlanMode || t.consent.mode() == modePlan
+	r.PlanMode = r.PlanMode || t.consent.mode() == protocol.ModePlan
 	kind, err := t.backend.Kind(ctx)
 	if err != nil {
 		return Spawned{}, fmt.Errorf("start teammate %q: %w", name, err)
@@ -63,10 +65,10 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 		return Spawned{}, err
 	}
 	seat := t.seat(config, member)
-	record := AgentRecord{
-		Backend: member.BackendType, Description: r.Description, Signs: !member.apart(), Starting: member.apart(),
+	record := roster.AgentRecord{
+		Backend: member.BackendType, Description: r.Description, Signs: !member.Apart(), Starting: member.Apart(),
 	}
-	err = t.store.enrol(ctx, lead.Team, member)
+	err = t.store.Enrol(ctx, lead.Team, member)
 	if err == nil {
 		err = seat.Remember(ctx, record)
 	}
@@ -80,12 +82,12 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 	return Spawned{lead.Team, member}, nil
 }
 
-func (t *Teams) newMember(by tool.Caller, team, name, kind string, r SpawnRequest) Member {
+func (t *Teams) newMember(by tool.Caller, team, name, kind string, r SpawnRequest) roster.Member {
 	model := r.Model
 	if model == "" {
 		model = by.Model
 	}
-	return Member{
+	return roster.Member{
 		Name: name, AgentType: r.AgentType, Model: model, Prompt: r.Prompt, Color: t.nextColor(team), PlanModeRequired: r.PlanMode,
 		JoinedAt: time.Now().UnixMilli(), PaneID: firstPane(kind), Cwd: by.Cwd, Subscriptions: []string{},
 		BackendType: kind,
@@ -95,7 +97,7 @@ func (t *Teams) newMember(by tool.Caller, team, name, kind string, r SpawnReques
 // firstPane is the pane id of a teammate before it has started: only one that
 // gets none has it already.
 func firstPane(kind string) string {
-	if kind == InProcess {
+	if kind == roster.InProcess {
 		return kind
 	}
 	return ""
@@ -111,29 +113,29 @@ func (t *Teams) nextColor(team string) string {
 		given = crew.colors
 		crew.colors++
 	}
-	return colors[given%len(colors)]
+	return roster.Color(given)
 }
 
 // errNameTaken says that somebody joined under a name while it was prepared.
 var errNameTaken = errors.New("the name was taken meanwhile")
 
 // join puts a member on the roster, under its name or the next free one.
-func (t *Teams) join(ctx context.Context, lead *Seat, m Member) (Config, Member, error) {
+func (t *Teams) join(ctx context.Context, lead *Seat, m roster.Member) (roster.Roster, roster.Member, error) {
 	wanted := m.Name
 	for {
 		config, err := lead.config(ctx)
 		if err != nil {
-			return Config{}, Member{}, err
+			return roster.Roster{}, roster.Member{}, err
 		}
-		m.Name = freeName(&config, wanted)
-		m.AgentID = AgentID(m.Name, lead.Team)
+		m.Name = roster.FreeName(&config, wanted)
+		m.AgentID = roster.AgentID(m.Name, lead.Team)
 		// What still waits there for a former agent of this name is not meant for
 		// the new one.
 		if err := t.returnMail(ctx, &config, mailbox.Address{Team: lead.Team, Agent: m.Name}); err != nil {
-			return Config{}, Member{}, err
+			return roster.Roster{}, roster.Member{}, err
 		}
-		config, err = t.updateRoster(ctx, lead.Team, lead.agent(), func(c *Config) error {
-			if freeName(c, wanted) != m.Name {
+		config, err = t.updateRoster(ctx, lead.Team, lead.agent(), func(c *roster.Roster) error {
+			if roster.FreeName(c, wanted) != m.Name {
 				return errNameTaken
 			}
 			c.Members = append(c.Members, m)
@@ -143,13 +145,13 @@ func (t *Teams) join(ctx context.Context, lead *Seat, m Member) (Config, Member,
 			return config, m, nil
 		}
 		if !errors.Is(err, errNameTaken) {
-			return Config{}, Member{}, fmt.Errorf("add %q to team %q: %w", wanted, lead.Team, err)
+			return roster.Roster{}, roster.Member{}, fmt.Errorf("add %q to team %q: %w", wanted, lead.Team, err)
 		}
 	}
 }
 
 // seat gives a member of the roster its place in this process.
-func (t *Teams) seat(c Config, m Member) *Seat {
+func (t *Teams) seat(c roster.Roster, m roster.Member) *Seat {
 	seat := newSeat(t, c.Name, m.Name, c.LeadSessionID)
 	seat.Color, seat.paneID, seat.backend = m.Color, m.PaneID, m.BackendType
 	t.mu.Lock()
@@ -162,11 +164,11 @@ func (t *Teams) seat(c Config, m Member) *Seat {
 }
 
 // firstSpawn is what a backend needs to start a new teammate.
-func firstSpawn(by tool.Caller, seat *Seat, c *Config, m Member, r SpawnRequest) Spawn {
+func firstSpawn(by tool.Caller, seat *Seat, c *roster.Roster, m roster.Member, r SpawnRequest) Spawn {
 	return Spawn{
 		Seat: seat, Member: m, LeadSession: c.LeadSessionID, Lead: by.AgentID, Description: r.Description,
 		Introduction: introduction(*c, m),
-		Input:        Wrap(mailbox.Message{From: LeadName, Summary: r.Description, Text: r.Prompt}),
+		Input:        protocol.Wrap(mailbox.Message{From: mailbox.LeadName, Summary: r.Description, Text: r.Prompt}),
 		Window:       r.Window,
 		Placed:       r.Placed,
 	}
@@ -174,13 +176,13 @@ func firstSpawn(by tool.Caller, seat *Seat, c *Config, m Member, r SpawnRequest)
 
 // start hands a teammate to the backend, and writes the pane that it got into the
 // roster.
-func (t *Teams) start(ctx context.Context, lead *Seat, s Spawn) (Member, error) {
+func (t *Teams) start(ctx context.Context, lead *Seat, s Spawn) (roster.Member, error) {
 	started, err := t.backend.Start(ctx, s)
 	if err != nil || started.PaneID == "" {
 		return s.Member, err
 	}
 	s.Member.PaneID = started.PaneID
-	_, err = t.store.Update(ctx, lead.Team, func(c *Config) error {
+	_, err = t.store.Update(ctx, lead.Team, func(c *roster.Roster) error {
 		if m := c.Find(s.Member.Name); m != nil {
 			m.PaneID = started.PaneID
 		}

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestSpawn(t *testing.T) {
@@ -29,7 +31,7 @@ func TestSpawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := team.Member{
+		want := roster.Member{
 			AgentID: "w1@alpha", Name: "w1", AgentType: "Explore", Model: "haiku", Prompt: "Do <it> & \"that\".", Color: "green",
 			PlanModeRequired: true, JoinedAt: 946684800000, PaneID: "in-process", Cwd: "/project", Subscriptions: []string{},
 			BackendType: "in-process",
@@ -121,7 +123,7 @@ func TestSpawnRetiresOldMail(t *testing.T) { overWorlds(t, testSpawnRetiresOldMa
 func testSpawnRetiresOldMail(t *testing.T, alpha start) {
 	w := alpha(t, "w1")
 	w.send(t, "team-lead", "w1", "for the old one")
-	if _, _, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w1", "for the old one, too"); err != nil {
+	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", "for the old one, too"); err != nil {
 		t.Fatal(err)
 	}
 	w.gone(t, "w1", "test")
@@ -175,7 +177,7 @@ func testNotifyIdle(t *testing.T, alpha start) {
 	synctest.Test(t, func(t *testing.T) {
 		w := alpha(t, "w1", "w2")
 		w1 := w.seat(t, "w1")
-		notify := func(reason team.IdleReason, failure string) {
+		notify := func(reason protocol.IdleReason, failure string) {
 			t.Helper()
 			if err := w1.NotifyIdle(t.Context(), reason, failure); err != nil {
 				t.Fatal(err)
@@ -186,14 +188,14 @@ func testNotifyIdle(t *testing.T, alpha start) {
 		if _, err := w1.Broadcast(t.Context(), "nor does this", "s"); err != nil {
 			t.Fatal(err)
 		}
-		notify(team.Available, "")
-		notify(team.Available, "") // the same turn
+		notify(protocol.Available, "")
+		notify(protocol.Available, "") // the same turn
 		w1.Working()
 		w.send(t, "w1", "w1", "self")
-		notify(team.IdleInterrupted, "")
+		notify(protocol.IdleInterrupted, "")
 		w1.Working()
-		notify(team.IdleFailed, "out of reach")
-		if err := w.seat(t, team.LeadName).NotifyIdle(t.Context(), team.Available, ""); err != nil {
+		notify(protocol.IdleFailed, "out of reach")
+		if err := w.seat(t, mailbox.LeadName).NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
 			t.Fatal(err)
 		}
 		const at = `"timestamp":"2000-01-01T00:00:00.000Z"`
@@ -223,11 +225,11 @@ func testNotifyIdleIsTriedAgain(t *testing.T, alpha start) {
 	w := alpha(t, "w1")
 	w.mails.failPost["team-lead"] = errors.New("disk full")
 	w1 := w.seat(t, "w1")
-	if err := w1.NotifyIdle(t.Context(), team.Available, ""); !errors.Is(err, w.mails.failPost["team-lead"]) {
+	if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); !errors.Is(err, w.mails.failPost["team-lead"]) {
 		t.Errorf("error %v", err)
 	}
 	delete(w.mails.failPost, "team-lead")
-	if err := w1.NotifyIdle(t.Context(), team.Available, ""); err != nil {
+	if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(w.mailOf(t, "team-lead")); n != 1 {

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // What an agent whose turn has failed leaves unread is nothing to wait for, and its
@@ -16,7 +18,7 @@ func TestNobodyWaitsForMailThatIsLeft(t *testing.T) { overWorlds(t, testNobodyWa
 func testNobodyWaitsForMailThatIsLeft(t *testing.T, alpha start) {
 	w := alpha(t, "w1")
 	seat := w.seat(t, "w1")
-	idle := func(reason team.IdleReason, left int) {
+	idle := func(reason protocol.IdleReason, left int) {
 		t.Helper()
 		seat.Working()
 		seat.Stall(left)
@@ -53,29 +55,29 @@ func testNobodyWaitsForMailThatIsLeft(t *testing.T, alpha start) {
 		}
 		return p.Done
 	}
-	w.send(t, team.LeadName, "w1", "one")
-	w.send(t, team.LeadName, "w1", "two")
+	w.send(t, mailbox.LeadName, "w1", "one")
+	w.send(t, mailbox.LeadName, "w1", "two")
 	if over() {
 		t.Error("mail waits, and nobody waits for it")
 	}
-	idle(team.IdleFailed, 2)
-	notes := w.mailOf(t, team.LeadName)
+	idle(protocol.IdleFailed, 2)
+	notes := w.mailOf(t, mailbox.LeadName)
 	if note := notes[len(notes)-1].Text; !strings.Contains(note, `"unread":2`) {
 		t.Errorf("the lead was told %s", note)
 	}
 	if !over() {
 		t.Error("somebody waits for what is left")
 	}
-	w.send(t, team.LeadName, "w1", "three")
+	w.send(t, mailbox.LeadName, "w1", "three")
 	if over() {
 		t.Error("new mail waits, and nobody waits for it")
 	}
 	take(t, w.inbox(t, mate("w1")))
-	idle(team.Available, 0)
+	idle(protocol.Available, 0)
 	if !over() {
 		t.Error("somebody waits for an agent that has read all")
 	}
-	w.send(t, team.LeadName, "w1", "four")
+	w.send(t, mailbox.LeadName, "w1", "four")
 	if over() {
 		t.Error("what was left once counts no more")
 	}
@@ -84,9 +86,9 @@ func testNobodyWaitsForMailThatIsLeft(t *testing.T, alpha start) {
 // The same holds for the lead's own mail.
 func TestNobodyWaitsForWhatTheLeadHasLeft(t *testing.T) {
 	w := alphaTeam(t, "w1")
-	w.send(t, "w1", team.LeadName, "one")
+	w.send(t, "w1", mailbox.LeadName, "one")
 	for left, waits := range map[int]bool{0: true, 1: false} {
-		w.seat(t, team.LeadName).Stall(left)
+		w.seat(t, mailbox.LeadName).Stall(left)
 		if what, err := w.Teams.Waiting(t.Context(), leader); err != nil || (what != "") != waits {
 			t.Errorf("with %d left: %q, %v", left, what, err)
 		}
@@ -96,13 +98,13 @@ func TestNobodyWaitsForWhatTheLeadHasLeft(t *testing.T) {
 // What an agent must have to go on does not wait behind other mail.
 func TestUrgentMail(t *testing.T) {
 	p := newParley(t, team.Policy{PlanApproval: "lead"}, "w1")
-	w1, lead := p.seat(t, "w1"), p.seat(t, team.LeadName)
+	w1, lead := p.seat(t, "w1"), p.seat(t, mailbox.LeadName)
 	id, err := w1.RequestPlan(t.Context(), "/plans/w1.md", "the plan")
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := next(t, p.inbox(t, leader))
-	p.send(t, team.LeadName, "w1", "text")
+	p.send(t, mailbox.LeadName, "w1", "text")
 	if _, err := lead.RespondPlan(t.Context(), "w1", id, false, "add tests", ""); err != nil {
 		t.Fatal(err)
 	}

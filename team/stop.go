@@ -8,23 +8,9 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
-
-// typeStopRequest is ours alone.
-const typeStopRequest = "stop_request"
-
-// StopRequest tells the runtime that runs an agent to end it, whatever its model
-// does.
-type StopRequest struct {
-	Type      string `json:"type"`
-	RequestID string `json:"requestId"`
-	From      string `json:"from"`
-	Force     bool   `json:"force"`
-	Reason    string `json:"reason,omitempty"`
-	Timestamp string `json:"timestamp"`
-}
-
-func (StopRequest) kind() string { return typeStopRequest }
 
 // RequestStop asks, in a person's name, that a teammate ends, and returns the
 // request's id. It works from any process: the request goes to the inbox of the
@@ -33,7 +19,7 @@ func (StopRequest) kind() string { return typeStopRequest }
 // runtime ends the agent's session ([Seat.Stopping]) and does not ask. When no
 // process reads that inbox ([Teams.Present]) nothing will happen: the caller can
 // take the teammate off the team itself, with [Teams.Remove]. Errors:
-// [ErrNotFound] for the team, [*UnknownMemberError], [*NameError] for the lead.
+// [roster.ErrNotFound] for the team, [*roster.UnknownMemberError], [*roster.NameError] for the lead.
 func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, force bool) (id string, err error) {
 	config, err := t.store.Load(ctx, team)
 	if err != nil {
@@ -44,21 +30,21 @@ func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, for
 		return "", err
 	}
 	if member.AgentID == config.LeadAgentID {
-		return "", &NameError{agent, "is the lead, which ends with its session"}
+		return "", &roster.NameError{Name: agent, Reason: "is the lead, which ends with its session"}
 	}
 	at := time.Now()
-	id = requestID("shutdown", at, member.Name)
-	var c Control = ShutdownRequest{
-		Type: typeShutdownRequest, RequestID: id, From: UserName, Reason: reason, Timestamp: stamp(at),
+	id = protocol.RequestID("shutdown", at, member.Name)
+	var c protocol.Control = protocol.ShutdownRequest{
+		Type: protocol.TypeShutdownRequest, RequestID: id, From: mailbox.UserName, Reason: reason, Timestamp: protocol.Stamp(at),
 	}
 	if force {
-		c = StopRequest{
-			Type: typeStopRequest, RequestID: id, From: UserName, Force: true, Reason: reason, Timestamp: stamp(at),
+		c = protocol.StopRequest{
+			Type: protocol.TypeStopRequest, RequestID: id, From: mailbox.UserName, Force: true, Reason: reason, Timestamp: protocol.Stamp(at),
 		}
 	}
-	m := mailbox.Message{From: UserName, Text: encode(c), Timestamp: stamp(at)}
+	m := mailbox.Message{From: mailbox.UserName, Text: protocol.Encode(c), Timestamp: protocol.Stamp(at)}
 	to := mailbox.Address{Team: config.Name, Agent: member.Name}
-	return id, t.post(ctx, event.Agent{Name: UserName}, to, m, sealedProtocol)
+	return id, t.post(ctx, event.Agent{Name: mailbox.UserName}, to, m, sealedProtocol)
 }
 
 // Stopping is closed when the agent is to be stopped at once, whatever its model
@@ -68,7 +54,7 @@ func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, for
 func (s *Seat) Stopping() <-chan struct{} { return s.stopping }
 
 // stopNow closes Stopping.
-func (s *Seat) stopNow(c StopRequest) {
+func (s *Seat) stopNow(c protocol.StopRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop.Type == "" {
@@ -79,10 +65,10 @@ func (s *Seat) stopNow(c StopRequest) {
 
 // stopped is the request that closed Stopping, and why in words; ok is false
 // while it is open.
-func (s *Seat) stopped() (c StopRequest, why string, ok bool) {
+func (s *Seat) stopped() (c protocol.StopRequest, why string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	why = "it was stopped by the " + UserName
+	why = "it was stopped by the " + mailbox.UserName
 	if s.stop.Reason != "" {
 		why += ": " + s.stop.Reason
 	}
@@ -131,8 +117,8 @@ func (s *Seat) TurnFailed(ctx context.Context) (left bool, err error) {
 // Remove takes a teammate off its team, as its lead would: its open tasks are
 // nobody's again, its unread mail goes back, and the lead is told, by mail when
 // another process leads. It stops nothing: the caller knows that nobody runs the
-// teammate ([Teams.Present]). It works from any process. Errors: [ErrNotFound]
-// for the team, [*UnknownMemberError].
+// teammate ([Teams.Present]). It works from any process. Errors: [roster.ErrNotFound]
+// for the team, [*roster.UnknownMemberError].
 func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
 	config, err := t.store.Load(ctx, team)
 	if err != nil {
@@ -143,7 +129,7 @@ func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
 		return err
 	}
 	if member.AgentID == config.LeadAgentID {
-		return &NameError{agent, "is the lead, which ends with its session"}
+		return &roster.NameError{Name: agent, Reason: "is the lead, which ends with its session"}
 	}
 	who := mailbox.Address{Team: config.Name, Agent: member.Name}
 	if t.leadsHere(config.Name) {

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/google/go-cmp/cmp"
 )
 
 // A person can ask an agent to end, from any process; its model answers.
@@ -36,13 +36,13 @@ func testRequestStop(t *testing.T, alpha start) {
 	checkGone(t, w, "w1")
 	for agent, want := range map[string]func(error) bool{
 		"team-lead": isNameError,
-		"w1":        func(err error) bool { _, ok := errors.AsType[*team.UnknownMemberError](err); return ok },
+		"w1":        func(err error) bool { _, ok := errors.AsType[*roster.UnknownMemberError](err); return ok },
 	} {
 		if _, err := w.process(nil).RequestStop(t.Context(), "alpha", agent, "", true); !want(err) {
 			t.Errorf("stop of %s: %v", agent, err)
 		}
 	}
-	if _, err := w.RequestStop(t.Context(), "beta", "w1", "", true); !errors.Is(err, team.ErrNotFound) {
+	if _, err := w.RequestStop(t.Context(), "beta", "w1", "", true); !errors.Is(err, roster.ErrNotFound) {
 		t.Errorf("in no team: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func testTurnFailed(t *testing.T, alpha start) {
 	if left, err := w1.TurnFailed(t.Context()); left || err != nil {
 		t.Errorf("without a request: %v, %v", left, err)
 	}
-	if _, _, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w1", ""); err != nil {
+	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", ""); err != nil {
 		t.Fatal(err)
 	}
 	next(t, w.inbox(t, mate("w1")))
@@ -220,7 +220,7 @@ func testTurnFailed(t *testing.T, alpha start) {
 // one cannot.
 func TestShutdownRequestOutlivesTheProcess(t *testing.T) {
 	w := apartTeam(t, "w1")
-	_, id, err := w.seat(t, team.LeadName).RequestShutdown(t.Context(), "w1", "")
+	_, id, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -46,7 +47,7 @@ func (t *Teams) ListTasks(ctx context.Context, by tool.Caller) ([]task.Task, err
 //
 // An error with an outcome (its Fields are set) means that the task was changed,
 // but the new owner could not be told. Other errors: those of package task,
-// [*UnknownMemberError], [ErrCheck], [ErrNoTeam] when a sub-agent hands out a
+// [*roster.UnknownMemberError], [ErrCheck], [ErrNoTeam] when a sub-agent hands out a
 // task.
 func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
 	list := t.TaskList(by)
@@ -126,9 +127,9 @@ func (t *Teams) newOwner(ctx context.Context, by tool.Caller, asked *string) (*s
 // it was before.
 func (s *Seat) assign(ctx context.Context, before task.Task, owner string) error {
 	at := time.Now()
-	return s.postControl(ctx, owner, at, Assignment{
-		Type: typeAssignment, TaskID: before.ID, Subject: before.Subject, Description: before.Description,
-		AssignedBy: s.Name, Check: before.Check(), Timestamp: stamp(at),
+	return s.postControl(ctx, owner, at, protocol.Assignment{
+		Type: protocol.TypeAssignment, TaskID: before.ID, Subject: before.Subject, Description: before.Description,
+		AssignedBy: s.Name, Check: before.Check(), Timestamp: protocol.Stamp(at),
 	})
 }
 

@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/google/go-cmp/cmp"
 )
 
 // add makes pending tasks with these subjects in the list of alpha.
@@ -74,7 +75,7 @@ func testUpdateTaskWithAnOwnerWhoIsNot(t *testing.T, alpha start) {
 	w := alpha(t, "tester")
 	add(t, w, "a")
 	_, err := w.UpdateTask(t.Context(), leader, "1", owner("testre"))
-	unknown, ok := errors.AsType[*team.UnknownMemberError](err)
+	unknown, ok := errors.AsType[*roster.UnknownMemberError](err)
 	if !ok || len(unknown.Near) != 1 || unknown.Near[0] != "tester" {
 		t.Errorf("error %v", err)
 	}
@@ -198,7 +199,7 @@ func testClaim(t *testing.T, alpha start) {
 	if _, err := w.UpdateTask(t.Context(), leader, "2", task.Change{AddBlockedBy: []string{"1"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := w.seat(t, team.LeadName).Claim(t.Context()); ok || err != nil {
+	if _, ok, err := w.seat(t, mailbox.LeadName).Claim(t.Context()); ok || err != nil {
 		t.Errorf("the lead claims: %v, %v", ok, err)
 	}
 	mail, ok, err := w1.Claim(t.Context())
@@ -227,7 +228,7 @@ func testClaim(t *testing.T, alpha start) {
 	if mail, ok, err = w1.Claim(t.Context()); err != nil || !ok || mail.Preview != "task #2: after it" {
 		t.Errorf("w1 goes on with %+v, %v, %v", mail, ok, err)
 	}
-	if err := w1.NotifyIdle(t.Context(), team.Available, ""); err != nil {
+	if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
 		t.Fatal(err)
 	}
 	note := w.mailOf(t, "team-lead")

@@ -8,20 +8,21 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/tool"
 )
 
 // Options is what the teams of a process stand on.
 type Options struct {
-	Store   Store // taken as it is when it is a [*Rosters], else made one
+	Store   roster.Store // taken as it is when it is a [*roster.RepairingStore], else made one
 	Mail    mailbox.Store
 	Tasks   task.Store
 	Backend Backend // nil: no teammate can be started
 
 	Seals    mailbox.Seals // vouch for what our own runtimes post
-	Records  Records
-	Presence Presence
+	Records  roster.Records
+	Presence roster.Presence
 	Policy   Policy
 
 	// Mode is the permission mode that the lead of this process is in now; nil:
@@ -42,11 +43,11 @@ type Options struct {
 
 	// Conversed reports whether anything was kept of a teammate's conversation. nil:
 	// a record that names one is taken at its word.
-	Conversed func(ctx context.Context, r AgentRecord) (bool, error)
+	Conversed func(ctx context.Context, r roster.AgentRecord) (bool, error)
 	// Shown lists the receipts of the mail that stands in a teammate's conversation,
 	// as [Teams.Inbox] takes them. It may be marked unread still when the teammate was
 	// killed. nil: nothing is known of it.
-	Shown func(ctx context.Context, r AgentRecord) ([]mailbox.ID, error)
+	Shown func(ctx context.Context, r roster.AgentRecord) ([]mailbox.ID, error)
 
 	// Publish tells what happened: by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
@@ -66,18 +67,18 @@ type Policy struct {
 // Teams is the teams of this process. Its methods may be called from any
 // goroutine.
 type Teams struct {
-	store     *Rosters
+	store     *roster.RepairingStore
 	mail      mailbox.Store
 	tasks     task.Store
 	backend   Backend
 	publish   func(by event.Agent, body event.Body)
 	seals     mailbox.Seals
-	records   Records
-	presence  Presence
+	records   roster.Records
+	presence  roster.Presence
 	policy    Policy
 	consent   consentOptions
-	conversed func(context.Context, AgentRecord) (bool, error)
-	shown     func(context.Context, AgentRecord) ([]mailbox.ID, error)
+	conversed func(context.Context, roster.AgentRecord) (bool, error)
+	shown     func(context.Context, roster.AgentRecord) ([]mailbox.ID, error)
 	changes   pulse // of what agents do, and of who is there
 	waits     waits // of agents for each other
 	told      told  // what this process has posted
@@ -91,7 +92,7 @@ type Teams struct {
 // crew is what this process knows of a team beyond its roster.
 type crew struct {
 	leadSession string
-	founded     bool             // our own runtime leads it ([Founding])
+	founded     bool             // our own runtime leads it ([roster.Founding])
 	mates       map[string]*Seat // the teammates that this process started, or is
 	leave       func() error     // gives up the lead's place; nil when another process leads
 	colors      int              // given so far; never goes back
@@ -115,9 +116,9 @@ func New(o Options) *Teams {
 	if publish == nil {
 		publish = func(event.Agent, event.Body) {}
 	}
-	rosters, ok := o.Store.(*Rosters)
+	rosters, ok := o.Store.(*roster.RepairingStore)
 	if !ok {
-		rosters = NewRosters(o.Store, o.Records)
+		rosters = roster.NewRepairingStore(o.Store, o.Records)
 	}
 	return &Teams{
 		store: rosters, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCreate(t *testing.T) {
@@ -26,9 +26,9 @@ func TestCreate(t *testing.T) {
 			t.Fatal(err)
 		}
 		const now = 946684800000 // midnight, 1 January 2000: where synctest begins
-		want := team.Config{
+		want := roster.Roster{
 			Name: "alpha", Description: "Test team", CreatedAt: now, LeadAgentID: "team-lead@alpha", LeadSessionID: "session-1",
-			Members: []team.Member{{
+			Members: []roster.Member{{
 				AgentID: "team-lead@alpha", Name: "team-lead", AgentType: "team-lead", Model: "model-1", JoinedAt: now,
 				Cwd: "/project", Subscriptions: []string{},
 			}},
@@ -81,7 +81,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func isNameError(err error) bool {
-	_, ok := errors.AsType[*team.NameError](err)
+	_, ok := errors.AsType[*roster.NameError](err)
 	return ok
 }
 
@@ -106,7 +106,7 @@ func TestCreateLeavesNothingWhenTheListCannotBeReset(t *testing.T) {
 	if _, err := w.Create(t.Context(), leader, "alpha", "", ""); !errors.Is(err, w.lists.failReset) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := w.rosters.Load(t.Context(), "alpha"); !errors.Is(err, team.ErrNotFound) {
+	if _, err := w.rosters.Load(t.Context(), "alpha"); !errors.Is(err, roster.ErrNotFound) {
 		t.Errorf("the roster is still there: %v", err)
 	}
 	if _, ok := w.Seat(leader); ok {
@@ -149,7 +149,7 @@ func TestReopenFindsTheTeamOfAResumedSession(t *testing.T) {
 	if err != nil || !ok || len(absent) != 2 {
 		t.Fatalf("Reopen = %v, %v, %v", absent, ok, err)
 	}
-	if seat := w.seat(t, team.LeadName); !seat.Lead || seat.Team != "alpha" {
+	if seat := w.seat(t, mailbox.LeadName); !seat.Lead || seat.Team != "alpha" {
 		t.Errorf("seat %+v", seat)
 	}
 	in := w.inbox(t, leader)
@@ -190,7 +190,7 @@ func testDelete(t *testing.T, alpha start) {
 	for _, name := range []string{"w1", "w2"} {
 		w.gone(t, name, "test")
 	}
-	seat := w.seat(t, team.LeadName)
+	seat := w.seat(t, mailbox.LeadName)
 	if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "alpha" || len(d.Active) > 0 {
 		t.Fatalf("Delete = %+v, %v", d, err)
 	}
@@ -200,7 +200,7 @@ func testDelete(t *testing.T, alpha start) {
 	if _, err := seat.Send(t.Context(), "w1", "x", "y"); !errors.Is(err, team.ErrLeft) {
 		t.Errorf("mail from a seat of a deleted team: %v", err)
 	}
-	if _, err := w.rosters.Load(t.Context(), "alpha"); !errors.Is(err, team.ErrNotFound) {
+	if _, err := w.rosters.Load(t.Context(), "alpha"); !errors.Is(err, roster.ErrNotFound) {
 		t.Errorf("the roster is still there: %v", err)
 	}
 	if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "" {

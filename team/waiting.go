@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -26,9 +27,9 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 	if err != nil {
 		return "", err
 	}
-	look := &observation{teams: t, config: Config{Name: seat.Team}}
+	look := &observation{teams: t, config: roster.Roster{Name: seat.Team}}
 	if seat.own {
-		mates = slices.DeleteFunc(mates, func(m Member) bool { return m.Name != seat.Name })
+		mates = slices.DeleteFunc(mates, func(m roster.Member) bool { return m.Name != seat.Name })
 	} else if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
 		return dead, err
 	}
@@ -44,7 +45,7 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		if busy, err := t.busyElsewhere(ctx, seat.Team, mates); busy != "" || err != nil {
 			return busy, err
 		}
-		if waits, err := look.hasMail(ctx, seat, Member{Name: LeadName}); waits != "" || err != nil {
+		if waits, err := look.hasMail(ctx, seat, roster.Member{Name: mailbox.LeadName}); waits != "" || err != nil {
 			return waits, err
 		}
 	}
@@ -57,19 +58,19 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 
 // stalled is how much of its mail an agent is not going to read before something
 // new comes: as its seat in this process says, else as it told the lead itself.
-func (o *observation) stalled(ctx context.Context, by *Seat, m Member) (int, error) {
+func (o *observation) stalled(ctx context.Context, by *Seat, m roster.Member) (int, error) {
 	if m.Name == by.Name {
 		return by.stalledNow(), nil
 	}
-	if seat := o.teams.mate(mailbox.Address{Team: by.Team, Agent: m.Name}); seat != nil && seat.backend == InProcess {
+	if seat := o.teams.mate(mailbox.Address{Team: by.Team, Agent: m.Name}); seat != nil && seat.backend == roster.InProcess {
 		return seat.stalledNow(), nil
 	}
-	_, last, err := o.notes(ctx, m.Name, m.joined())
+	_, last, err := o.notes(ctx, m.Name, joinedAt(&m))
 	return last.stalled, err
 }
 
 // hasMail says that an agent has mail that it is going to read, if it has.
-func (o *observation) hasMail(ctx context.Context, by *Seat, m Member) (string, error) {
+func (o *observation) hasMail(ctx context.Context, by *Seat, m roster.Member) (string, error) {
 	unread, err := o.teams.mail.Unread(ctx, mailbox.Address{Team: by.Team, Agent: m.Name})
 	if err != nil || len(unread) == 0 {
 		return "", err
@@ -82,8 +83,8 @@ func (o *observation) hasMail(ctx context.Context, by *Seat, m Member) (string, 
 }
 
 // busyElsewhere names one of these teammates that is at work in a process of its own.
-func (t *Teams) busyElsewhere(ctx context.Context, team string, mates []Member) (string, error) {
-	mates = slices.DeleteFunc(slices.Clone(mates), func(m Member) bool { return !m.apart() })
+func (t *Teams) busyElsewhere(ctx context.Context, team string, mates []roster.Member) (string, error) {
+	mates = slices.DeleteFunc(slices.Clone(mates), func(m roster.Member) bool { return !m.Apart() })
 	if len(mates) == 0 {
 		return "", nil
 	}
@@ -105,17 +106,17 @@ func (t *Teams) busyElsewhere(ctx context.Context, team string, mates []Member) 
 
 // diedUnnoticed names a teammate whose process this one has started and which is not
 // alive any more: its lead is about to be told, and may have to do something.
-func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []Member) (string, error) {
+func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []roster.Member) (string, error) {
 	config, err := t.store.Load(ctx, team)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, roster.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
 	for _, m := range config.Teammates() {
-		lives := slices.ContainsFunc(alive, func(a Member) bool { return a.Name == m.Name })
-		if m.apart() && !lives && t.runsHere(team, m.Name) {
+		lives := slices.ContainsFunc(alive, func(a roster.Member) bool { return a.Name == m.Name })
+		if m.Apart() && !lives && t.runsHere(team, m.Name) {
 			return m.Name + " has ended, and its lead does not know yet", nil
 		}
 	}
@@ -123,7 +124,7 @@ func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []Member) 
 }
 
 // claimable reports whether one of these teammates may take a task.
-func (t *Teams) claimable(ctx context.Context, team string, mates []Member) (bool, error) {
+func (t *Teams) claimable(ctx context.Context, team string, mates []roster.Member) (bool, error) {
 	if len(mates) == 0 {
 		return false, nil
 	}
@@ -131,5 +132,5 @@ func (t *Teams) claimable(ctx context.Context, team string, mates []Member) (boo
 	if err != nil || task.FirstClaimable(list) < 0 {
 		return false, err
 	}
-	return slices.ContainsFunc(mates, func(m Member) bool { return !hasBegun(list, m.Name) }), nil
+	return slices.ContainsFunc(mates, func(m roster.Member) bool { return !hasBegun(list, m.Name) }), nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // recordReceipts holds what receipts an agent waits for, under its name.
@@ -74,10 +76,10 @@ func (w *wanted) recipients() []string {
 }
 
 // returned drops the receipt for a message that came back.
-func (w *wanted) returned(c MailReturned) {
+func (w *wanted) returned(c protocol.MailReturned) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	id := firstID(mailbox.Message{From: c.From, Timestamp: c.Timestamp, Text: c.Text})
+	id := mailbox.FirstID(mailbox.Message{From: c.From, Timestamp: c.Timestamp, Text: c.Text})
 	w.change(slices.DeleteFunc(slices.Clone(w.open), func(r wantedReceipt) bool { return r.To == c.To && r.ID == id }))
 }
 
@@ -137,7 +139,7 @@ func (s *Seat) loadWanted(ctx context.Context, shown []mailbox.ID) error {
 		return nil
 	}
 	doc, err := s.teams.records.Get(ctx, s.Team, recordReceipts, s.Name)
-	if err != nil && !errors.Is(err, ErrNoRecord) {
+	if err != nil && !errors.Is(err, roster.ErrNoRecord) {
 		return fmt.Errorf("find the receipts that %s waits for: %w", s.Address(), err)
 	}
 	var kept []wantedReceipt

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -58,7 +59,7 @@ func (w *world) process(b team.Backend) *team.Teams {
 	return team.New(team.Options{
 		Store: w.rosters, Mail: w.mails, Tasks: w.lists, Backend: b, Publish: w.events.publish,
 		Seals: w.kept.Seals(), Records: w.kept.Records(), Presence: w.kept.Presence(), Policy: w.policy,
-		Shown: func(_ context.Context, r team.AgentRecord) ([]mailbox.ID, error) { return w.shown[r.SessionID], nil },
+		Shown: func(_ context.Context, r roster.AgentRecord) ([]mailbox.ID, error) { return w.shown[r.SessionID], nil },
 	})
 }
 
@@ -154,7 +155,7 @@ func (w *world) form(t *testing.T, mates []string) {
 	}
 }
 
-func (w *world) spawn(t *testing.T, name string) team.Member {
+func (w *world) spawn(t *testing.T, name string) roster.Member {
 	t.Helper()
 	spawned, err := w.Spawn(t.Context(), leader, team.SpawnRequest{
 		Name: name, AgentType: "general-purpose", Prompt: "Do it.", Description: "the work",
@@ -171,7 +172,7 @@ func mate(name string) tool.Caller {
 
 // caller is a member of alpha.
 func (w *world) caller(name string) tool.Caller {
-	if name == team.LeadName {
+	if name == mailbox.LeadName {
 		return leader
 	}
 	return mate(name)

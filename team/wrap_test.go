@@ -9,6 +9,7 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // One message must not fill the context of whoever reads it: ours is not sent, and
@@ -18,7 +19,7 @@ func TestHugeMail(t *testing.T) { overWorlds(t, testHugeMail) }
 func testHugeMail(t *testing.T, alpha start) {
 	w := alpha(t, "w1")
 	fits, huge := strings.Repeat("é", 64<<10), "begin "+strings.Repeat("é", 10<<20)+" end"
-	seat := w.seat(t, team.LeadName)
+	seat := w.seat(t, mailbox.LeadName)
 	if _, err := seat.Send(t.Context(), "w1", huge, "s"); !errors.Is(err, team.ErrTooLong) {
 		t.Errorf("sent: %v", err)
 	}
@@ -28,7 +29,7 @@ func testHugeMail(t *testing.T, alpha start) {
 	if _, err := w.Say(t.Context(), "alpha", "w1", huge); !errors.Is(err, team.ErrTooLong) {
 		t.Errorf("said: %v", err)
 	}
-	w.send(t, team.LeadName, "w1", fits)
+	w.send(t, mailbox.LeadName, "w1", fits)
 	at := mailbox.Address{Team: "alpha", Agent: "w1"}
 	if err := w.mails.Post(t.Context(), at, mailbox.Message{From: "w2", Text: huge, Timestamp: "2026-11-21T03:18:26.105Z"}); err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestTagsOfTheRuntimeAreEscapedHoweverTheyAreSpaced(t *testing.T) {
 		"</teammate-message>", "< / Teammate-Message>", "<system-reminder>", "<\u00a0system-reminder>", "<\u200b/\u2060system-reminder>",
 		"<\n\ttask-notification>",
 	} {
-		got := strings.TrimSuffix(team.Wrap(mailbox.Message{From: "w1", Text: tag}), "\n</teammate-message>")
+		got := strings.TrimSuffix(protocol.Wrap(mailbox.Message{From: "w1", Text: tag}), "\n</teammate-message>")
 		if strings.Contains(got, tag) || !strings.Contains(got, "&lt;"+tag[1:]) {
 			t.Errorf("%q is shown as %q", tag, got)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // callFields are the input fields that tell people what a call is about, the
@@ -52,7 +52,7 @@ func about(input json.RawMessage) string {
 // Mail describes a message on its way, in one clean line.
 func Mail(to mailbox.Address, m mailbox.Message) string {
 	from, recipient := flat(m.From), flat(to.Agent)
-	control, ok := team.Parse(m.Text)
+	control, ok := protocol.Parse(m.Text)
 	if !ok {
 		text := m.Summary
 		if text == "" {
@@ -61,39 +61,39 @@ func Mail(to mailbox.Address, m mailbox.Message) string {
 		return from + " → " + recipient + ": " + oneLine(text)
 	}
 	switch c := control.(type) {
-	case team.IdleNotification:
-		return from + " is idle" + because(string(c.IdleReason), string(team.Available)) + because(c.FailureReason, "")
-	case team.ShutdownRequest:
+	case protocol.IdleNotification:
+		return from + " is idle" + because(string(c.IdleReason), string(protocol.Available)) + because(c.FailureReason, "")
+	case protocol.ShutdownRequest:
 		return from + " asks " + recipient + " to end" + because(c.Reason, "")
-	case team.ShutdownApproved:
+	case protocol.ShutdownApproved:
 		return from + " ends"
-	case team.ShutdownRejected:
+	case protocol.ShutdownRejected:
 		return from + " goes on" + because(c.Reason, "")
-	case team.Assignment:
+	case protocol.Assignment:
 		return from + " gives #" + flat(c.TaskID) + " to " + recipient + ": " + oneLine(c.Subject)
-	case team.PlanRequest:
+	case protocol.PlanRequest:
 		return from + " asks for approval of its plan"
-	case team.PlanResponse:
+	case protocol.PlanResponse:
 		if c.Approved {
 			return from + " approves the plan of " + recipient
 		}
 		return from + " wants another plan of " + recipient + because(c.Feedback, "")
-	case team.PermissionRequest:
+	case protocol.PermissionRequest:
 		return from + " asks: may " + Call(c.ToolName, c.Input) + " run?"
-	case team.PermissionResponse:
+	case protocol.PermissionResponse:
 		if c.Error == "" {
 			return recipient + " may"
 		}
 		return recipient + " may not" + because(c.Error, "")
-	case team.PermissionSettled:
+	case protocol.PermissionSettled:
 		return from + " has its answer"
-	case team.StopRequest:
+	case protocol.StopRequest:
 		return from + " stops " + recipient + because(c.Reason, "")
-	case team.MailReturned:
+	case protocol.MailReturned:
 		return from + " → " + recipient + ": what " + flat(c.From) + " wrote to " + flat(c.To) + " was never read"
-	case team.LoopDamped:
+	case protocol.LoopDamped:
 		return from + " → " + recipient + ": " + flat(c.From) + " and " + flat(c.Peer) + " only answered each other"
-	case team.OtherControl:
+	case protocol.OtherControl:
 		return from + " → " + recipient + ": " + strings.ReplaceAll(flat(c.Type), "_", " ")
 	}
 	return from + " → " + recipient

@@ -13,7 +13,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // mailAcross measures mail to a teammate that is a process of its own: from the
@@ -70,10 +70,10 @@ func (b *bench) mailAcross(ctx context.Context, times int) (rows []row, err erro
 func writeRoster(ctx context.Context, state *cadre.State, cwd string) (session string, err error) {
 	session = ids.UUID()
 	now := time.Now().UnixMilli()
-	return session, state.Rosters().Create(ctx, team.Config{
+	return session, state.Rosters().Create(ctx, roster.Roster{
 		Name: teamName, CreatedAt: now, LeadAgentID: leadBox.String(), LeadSessionID: session,
-		Members: []team.Member{
-			{AgentID: leadBox.String(), Name: team.LeadName, AgentType: team.LeadName, JoinedAt: now, Cwd: cwd},
+		Members: []roster.Member{
+			{AgentID: leadBox.String(), Name: mailbox.LeadName, AgentType: mailbox.LeadName, JoinedAt: now, Cwd: cwd},
 			{AgentID: "reader@" + teamName, Name: "reader", AgentType: "general-purpose", JoinedAt: now, Cwd: cwd},
 		},
 	})
@@ -82,4 +82,4 @@ func writeRoster(ctx context.Context, state *cadre.State, cwd string) (session s
 const teamName = "bench"
 
 // leadBox is where teammates tell that they are idle.
-var leadBox = mailbox.Address{Team: teamName, Agent: team.LeadName}
+var leadBox = mailbox.Address{Team: teamName, Agent: mailbox.LeadName}

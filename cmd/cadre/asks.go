@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/jsonx"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/tui"
+	"github.com/spf13/cobra"
 )
 
 func newAsksCommand() *cobra.Command {
@@ -180,7 +179,7 @@ func (p place) findAsk(ctx context.Context, id string) (askView, error) {
 	for _, a := range all {
 		ids = append(ids, a.ID)
 	}
-	if near := team.NearNames(id, ids); len(near) > 0 {
+	if near := near.Names(id, ids); len(near) > 0 {
 		e.hint = "Did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return askView{}, e

@@ -24,7 +24,6 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -247,7 +246,7 @@ func (w *killedTeam) conversations() map[string][]transcript.Entry {
 			seen[e.UUID] = true
 			name := e.AgentName
 			if name == "" && !e.Sidechain {
-				name = team.LeadName
+				name = mailbox.LeadName
 			}
 			said[name] = append(said[name], e)
 		}
@@ -315,10 +314,10 @@ func (w *killedTeam) check() {
 		for text, n := range tried {
 			to := strings.Split(text, "-")[2]
 			if to == "lead" {
-				to = team.LeadName
+				to = mailbox.LeadName
 			}
 			// What a teammate that is gone could not read goes back to its sender and the lead.
-			got := shown(said[to], text) + max(returned(entries, text), returned(said[team.LeadName], text))
+			got := shown(said[to], text) + max(returned(entries, text), returned(said[mailbox.LeadName], text))
 			if got < acked[text] || got > n {
 				w.t.Errorf("%s sent %q %d times, of which %d were acknowledged; %s was shown it, or it came back, %d times", from, text, n, acked[text], to, got)
 			}
@@ -330,7 +329,7 @@ func (w *killedTeam) check() {
 		}
 	}
 	w.checkTasks(said)
-	w.checkJobs(said[team.LeadName])
+	w.checkJobs(said[mailbox.LeadName])
 }
 
 func (w *killedTeam) checkTasks(said map[string][]transcript.Entry) {
@@ -484,7 +483,7 @@ func killAndResume(t *testing.T, seed uint64) {
 	if t.Failed() {
 		return
 	}
-	if !slices.ContainsFunc(w.conversations()[team.LeadName], func(e transcript.Entry) bool {
+	if !slices.ContainsFunc(w.conversations()[mailbox.LeadName], func(e transcript.Entry) bool {
 		return e.Kind == transcript.KindUser && strings.Contains(transcript.JoinText(e.Message.Content), "You lead the team")
 	}) {
 		t.Error("the lead was not told of its team")

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/spf13/cobra"
-
-	"github.com/cadre-dev/cadre/team"
 )
 
 // verbs are the commands beside the conversation. A word is a verb only in the
@@ -85,7 +84,7 @@ func mistyped(prompt []string) string {
 	if len(prompt) == 0 || len(prompt) > 3 || strings.ContainsAny(prompt[0], " \n") {
 		return ""
 	}
-	for _, near := range team.NearNames(prompt[0], verbs) {
+	for _, near := range near.Names(prompt[0], verbs) {
 		return near
 	}
 	return ""
@@ -124,7 +123,7 @@ func nearFlag(cmd *cobra.Command, name string) string {
 			}
 		}
 	}
-	for _, near := range team.NearNames(name, names) {
+	for _, near := range near.Names(name, names) {
 		return near
 	}
 	return ""

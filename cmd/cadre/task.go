@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tui"
+	"github.com/spf13/cobra"
 )
 
 func newTaskCommand() *cobra.Command {
@@ -163,7 +162,7 @@ func showTask(ctx context.Context, places []place, list, id string, asJSON bool)
 		known = append(known, lists...)
 	}
 	e := &exit{code: exitFailed, err: fmt.Errorf("there is no task #%s in the list %q", id, list), hint: "cadre task ls lists the tasks."}
-	if near := team.NearNames(list, known); len(near) > 0 && !slices.Contains(known, layout.DirName(list)) {
+	if near := near.Names(list, known); len(near) > 0 && !slices.Contains(known, layout.DirName(list)) {
 		e.hint = "Did you mean the list " + strings.Join(near, " or ") + "?"
 	}
 	return e

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tui"
+	"github.com/spf13/cobra"
 )
 
 func newTeamCommand() *cobra.Command {
@@ -66,14 +66,14 @@ func when(at time.Time) string {
 }
 
 // findTeam finds a team by its name, in our root first.
-func findTeam(ctx context.Context, places []place, name string) (place, team.Config, error) {
+func findTeam(ctx context.Context, places []place, name string) (place, roster.Roster, error) {
 	var known []string
 	for _, p := range places {
 		c, err := p.Rosters().Load(ctx, name)
 		if err == nil {
 			return p, c, nil
 		}
-		if !errors.Is(err, team.ErrNotFound) {
+		if !errors.Is(err, roster.ErrNotFound) {
 			return p, c, err
 		}
 		names, err := folders(p.root.TeamsDir())
@@ -83,10 +83,10 @@ func findTeam(ctx context.Context, places []place, name string) (place, team.Con
 		known = append(known, names...)
 	}
 	e := &exit{code: exitFailed, err: fmt.Errorf("there is no team %q", name), hint: "cadre team ls lists the teams."}
-	if near := team.NearNames(name, known); len(near) > 0 {
+	if near := near.Names(name, known); len(near) > 0 {
 		e.hint = "Did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return place{}, team.Config{}, e
+	return place{}, roster.Roster{}, e
 }
 
 func newTeamShow() *cobra.Command {
@@ -139,7 +139,7 @@ func showTeam(ctx context.Context, places []place, name string, asJSON bool) err
 }
 
 // mailOf lists all mail of a team, oldest first.
-func (p place) mailOf(ctx context.Context, c team.Config) []mailView {
+func (p place) mailOf(ctx context.Context, c roster.Roster) []mailView {
 	all := []mailView{}
 	for _, m := range newMailReader(p).all(ctx, c) {
 		all = append(all, mailView{m.to.Agent, m.From, m.Timestamp, m.Read, m.Summary, m.Text})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tui"
 )
 
@@ -106,7 +105,7 @@ func (v askView) brief() string {
 	}
 	who := v.AgentName
 	if who == "" {
-		who = team.LeadName
+		who = mailbox.LeadName
 	}
 	return "? " + cleanCell(v.ID) + " " + shorten(who+" asks: "+tui.Visible(about), 120)
 }

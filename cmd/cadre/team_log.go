@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/transcript"
 	"github.com/cadre-dev/cadre/tui"
+	"github.com/spf13/cobra"
 )
 
 func newTeamLog() *cobra.Command {
@@ -73,7 +73,7 @@ func logTeam(ctx context.Context, places []place, name string, asJSON bool) erro
 }
 
 // deedsOf gathers what the members of a team did, oldest first.
-func (p place) deedsOf(ctx context.Context, c team.Config) ([]deed, error) {
+func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 	refs, err := p.transcriptsOf(ctx, c)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func resultText(block transcript.Block) string {
 func appendDeeds(deeds []deed, calls map[string]int, e transcript.Entry) []deed {
 	agent := e.AgentName
 	if agent == "" {
-		agent = team.LeadName
+		agent = mailbox.LeadName
 	}
 	for _, block := range e.Message.Content {
 		switch {
@@ -154,7 +154,7 @@ func appendDeeds(deeds []deed, calls map[string]int, e transcript.Entry) []deed 
 // transcriptsOf lists the transcripts that may hold lines of a team: its lead's,
 // those of agents that ran inside the lead's process, and of the sessions of the
 // members' folders that are younger than the team.
-func (p place) transcriptsOf(ctx context.Context, c team.Config) ([]transcript.Ref, error) {
+func (p place) transcriptsOf(ctx context.Context, c roster.Roster) ([]transcript.Ref, error) {
 	var projects []string
 	for _, m := range c.Members {
 		if m.Cwd != "" && !slices.Contains(projects, m.Cwd) {

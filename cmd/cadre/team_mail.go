@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
 // mailReader reads the mail of a team, again and again: an inbox is read once
@@ -29,7 +29,7 @@ func newMailReader(p place) *mailReader { return &mailReader{p, make(map[string]
 
 // all is the mail of a team, oldest first: that of its members, and of those who
 // were. What cannot be read is told with the member.
-func (r *mailReader) all(ctx context.Context, c team.Config) []post {
+func (r *mailReader) all(ctx context.Context, c roster.Roster) []post {
 	var all []post
 	for _, name := range r.readers(c) {
 		all = append(all, r.inbox(ctx, mailbox.Address{Team: c.Name, Agent: name})...)
@@ -62,13 +62,13 @@ func (r *mailReader) inbox(ctx context.Context, at mailbox.Address) []post {
 
 // readers are the names whose inboxes a team has. Those of agents that have left
 // are known by their files alone.
-func (r *mailReader) readers(c team.Config) []string {
+func (r *mailReader) readers(c roster.Roster) []string {
 	var names, files []string
 	for _, m := range c.Members {
 		names = append(names, m.Name)
 		files = append(files, r.root.Inbox(c.Name, m.Name))
 	}
-	entries, _ := os.ReadDir(filepath.Dir(r.root.Inbox(c.Name, team.LeadName))) // without inboxes there is no mail
+	entries, _ := os.ReadDir(filepath.Dir(r.root.Inbox(c.Name, mailbox.LeadName))) // without inboxes there is no mail
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".json")
 		if !ok || e.IsDir() || strings.HasPrefix(name, ".") {

@@ -6,9 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/spf13/cobra"
-
-	"github.com/cadre-dev/cadre/team"
 )
 
 func newTeamResume() *cobra.Command {
@@ -59,7 +58,7 @@ func leadToResume(ctx context.Context, name string) (lead leadSession, err error
 		}
 		info, err := p.findSession(ctx, config.LeadSessionID)
 		if err != nil {
-			return fmt.Errorf("find the session of %s: %w", team.LeadName, err)
+			return fmt.Errorf("find the session of %s: %w", mailbox.LeadName, err)
 		}
 		lead = leadSession{info.Ref.Session, strings.TrimRight(info.Ref.Project, "/")}
 		return nil

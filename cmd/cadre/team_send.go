@@ -8,9 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/spf13/cobra"
 )
 
 func newTeamSend() *cobra.Command {
@@ -41,7 +41,7 @@ func sendMail(ctx context.Context, places []place, name, agent, text string) err
 		return err
 	}
 	delivery, err := p.Teams().Say(ctx, config.Name, agent, text)
-	var unknown *team.UnknownMemberError
+	var unknown *roster.UnknownMemberError
 	switch {
 	case errors.As(err, &unknown):
 		return noMember(unknown)
@@ -54,7 +54,7 @@ func sendMail(ctx context.Context, places []place, name, agent, text string) err
 }
 
 // noMember says who else is on the roster.
-func noMember(unknown *team.UnknownMemberError) *exit {
+func noMember(unknown *roster.UnknownMemberError) *exit {
 	e := &exit{
 		code: exitFailed, err: fmt.Errorf("there is no %q in team %s", unknown.Name, unknown.Team),
 		hint: "Members: " + strings.Join(unknown.Members, ", "),

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tui"
+	"github.com/spf13/cobra"
 )
 
 func newTeamStop() *cobra.Command {
@@ -49,7 +48,7 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 		return cannotForce(config, *member)
 	}
 	_, err = p.Teams().RequestStop(ctx, config.Name, agent, reason, force)
-	var unknown *team.UnknownMemberError
+	var unknown *roster.UnknownMemberError
 	switch {
 	case errors.As(err, &unknown):
 		return noMember(unknown)
@@ -88,21 +87,21 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 // cannotForce says of a teammate of another program's team that cadre can only
 // ask it: that program takes no orders, and may run the teammate all the same when
 // it is off the roster.
-func cannotForce(c team.Config, m team.Member) *exit {
+func cannotForce(c roster.Roster, m roster.Member) *exit {
 	e := &exit{
 		code: exitFailed, err: fmt.Errorf("%s@%s is run by another program, which cadre cannot force to end it", m.Name, c.Name),
 		hint: "To ask it, leave --force out.",
 	}
-	if m.PaneID != "" && m.BackendType != team.InProcess {
+	if m.PaneID != "" && m.BackendType != roster.InProcess {
 		e.hint += " Its own pane is " + m.PaneID + "."
 	}
 	return e
 }
 
 // isDead reports whether it is known that no process runs a teammate.
-func (p place) isDead(ctx context.Context, c team.Config, m team.Member) (bool, error) {
+func (p place) isDead(ctx context.Context, c roster.Roster, m roster.Member) (bool, error) {
 	present, known, err := p.Teams().Present(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
-	if err != nil || known || p.foreign || m.BackendType != team.InProcess {
+	if err != nil || known || p.foreign || m.BackendType != roster.InProcess {
 		return known && !present, err
 	}
 	open, err := p.leadIsOpen(ctx, c)
@@ -125,7 +124,7 @@ func (p place) awaitGone(ctx context.Context, who mailbox.Address, patience time
 	defer look.Stop()
 	for {
 		config, err := p.Rosters().Load(ctx, who.Team)
-		if errors.Is(err, team.ErrNotFound) || err == nil && config.Find(who.Agent) == nil {
+		if errors.Is(err, roster.ErrNotFound) || err == nil && config.Find(who.Agent) == nil {
 			return true, nil
 		}
 		if err != nil {
@@ -143,12 +142,12 @@ func (p place) awaitGone(ctx context.Context, who mailbox.Address, patience time
 
 // killTeammate ends a teammate whose process does not take orders any more. One
 // that runs inside its lead's process cannot be ended without that.
-func (p place) killTeammate(ctx context.Context, c team.Config, who mailbox.Address) error {
+func (p place) killTeammate(ctx context.Context, c roster.Roster, who mailbox.Address) error {
 	proc, here, err := p.Presence().Find(ctx, who)
 	if err != nil {
 		return err
 	}
-	if c.Find(who.Agent).BackendType == team.InProcess {
+	if c.Find(who.Agent).BackendType == roster.InProcess {
 		return &exit{
 			code: exitFailed, err: fmt.Errorf("%s runs inside its lead's process, which does not react", who),
 			hint: "cadre team show " + who.Team + " names the lead's session; end its process, then cadre team resume " + who.Team + ".",
@@ -184,8 +183,8 @@ func hasLeft(who mailbox.Address) error {
 
 // removeDeaf takes a teammate off its team that another program runs, which does
 // not react: its lead closes the pane that it has opened for it.
-func (p place) removeDeaf(ctx context.Context, c team.Config, who mailbox.Address) error {
-	if err := p.Teams().Remove(ctx, who.Team, who.Agent, "it was stopped by the "+team.UserName); err != nil {
+func (p place) removeDeaf(ctx context.Context, c roster.Roster, who mailbox.Address) error {
+	if err := p.Teams().Remove(ctx, who.Team, who.Agent, "it was stopped by the "+mailbox.UserName); err != nil {
 		return err
 	}
 	text := who.Agent + " was taken off " + who.Team

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -41,7 +42,7 @@ func (v teamView) state() string {
 }
 
 // asksOf are the questions of a team's members that wait.
-func (p place) asksOf(ctx context.Context, c team.Config) ([]askView, error) {
+func (p place) asksOf(ctx context.Context, c roster.Roster) ([]askView, error) {
 	all, err := p.asks(ctx)
 	return slices.DeleteFunc(all, func(a askView) bool {
 		return a.Team != c.Name && (c.LeadSessionID == "" || a.SessionID != c.LeadSessionID)
@@ -119,7 +120,7 @@ func (p place) teams(ctx context.Context) ([]teamView, error) {
 	for _, name := range names {
 		config, err := p.Rosters().Load(ctx, name)
 		switch {
-		case errors.Is(err, team.ErrNotFound): // a folder with mail only
+		case errors.Is(err, roster.ErrNotFound): // a folder with mail only
 		case err != nil:
 			views = append(views, teamView{Name: name, Root: p.root, Members: []memberView{}, Error: err.Error()})
 		default:
@@ -129,7 +130,7 @@ func (p place) teams(ctx context.Context) ([]teamView, error) {
 	return views, nil
 }
 
-func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
+func (p place) viewTeam(ctx context.Context, c roster.Roster) teamView {
 	v := teamView{
 		Name: c.Name, Description: c.Description, Root: p.root, LeadSession: c.LeadSessionID,
 		Members: []memberView{},
@@ -161,7 +162,7 @@ func (p place) viewTeam(ctx context.Context, c team.Config) teamView {
 	return v
 }
 
-func (p place) viewMember(ctx context.Context, c team.Config, m team.Member) memberView {
+func (p place) viewMember(ctx context.Context, c roster.Roster, m roster.Member) memberView {
 	v := memberView{
 		Name: m.Name, Type: m.AgentType, Model: m.Model, Color: m.Color, Backend: m.BackendType,
 		Lead: m.AgentID == c.LeadAgentID, Active: m.IsActive,
@@ -175,8 +176,8 @@ func (p place) viewMember(ctx context.Context, c team.Config, m team.Member) mem
 }
 
 // leadIsOpen reports whether a process leads the team.
-func (p place) leadIsOpen(ctx context.Context, c team.Config) (bool, error) {
-	if _, here, err := p.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: team.LeadName}); here || err != nil {
+func (p place) leadIsOpen(ctx context.Context, c roster.Roster) (bool, error) {
+	if _, here, err := p.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: mailbox.LeadName}); here || err != nil {
 		return here, err
 	}
 	return p.isOpen(ctx, c.LeadSessionID)
@@ -184,13 +185,13 @@ func (p place) leadIsOpen(ctx context.Context, c team.Config) (bool, error) {
 
 // memberState says what is known of a member without what it does: whether it runs.
 // "" is a teammate that does.
-func (p place) memberState(ctx context.Context, teams *team.Teams, c team.Config, m team.Member, open bool) (string, error) {
+func (p place) memberState(ctx context.Context, teams *team.Teams, c roster.Roster, m roster.Member, open bool) (string, error) {
 	switch {
 	case p.foreign && (m.AgentID == c.LeadAgentID || m.IsActive == nil):
 		return stateUnknown, nil
 	case m.AgentID == c.LeadAgentID:
 		return map[bool]string{true: stateOpen, false: stateClosed}[open], nil
-	case m.BackendType == team.InProcess:
+	case m.BackendType == roster.InProcess:
 		return map[bool]string{true: "", false: stateGone}[open], nil
 	}
 	present, known, err := teams.Present(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})

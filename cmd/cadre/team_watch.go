@@ -7,12 +7,11 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/task"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 )
 
 func newTeamWatch() *cobra.Command {
@@ -73,7 +72,7 @@ func watchTeam(ctx context.Context, places []place, name string) error {
 	defer stopSignals()
 	changed, stop := p.Tasks().Watch(config.Name)
 	defer stop()
-	posted, stopMail := p.Mail().Watch(mailbox.Address{Team: config.Name, Agent: team.LeadName})
+	posted, stopMail := p.Mail().Watch(mailbox.Address{Team: config.Name, Agent: mailbox.LeadName})
 	defer stopMail()
 	ticks := time.NewTicker(look)
 	defer ticks.Stop()
@@ -81,7 +80,7 @@ func watchTeam(ctx context.Context, places []place, name string) error {
 	for was := (*teamState)(nil); ; {
 		now, err := p.stateOf(ctx, config.Name, mail)
 		switch {
-		case errors.Is(err, team.ErrNotFound):
+		case errors.Is(err, roster.ErrNotFound):
 			return errors.Join(shown.end(), writeOut([]byte("The team is gone.\n")))
 		case ctx.Err() != nil:
 			return shown.end()

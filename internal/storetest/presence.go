@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
 )
 
-// Presence checks an implementation of [team.Presence].
+// Presence checks an implementation of [roster.Presence].
 func Presence(t *testing.T, open Open[State]) {
 	tests := map[string]func(*testing.T, State, State){
 		"enter and leave":         enterAndLeave,
@@ -24,7 +24,7 @@ func Presence(t *testing.T, open Open[State]) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a, b := open(t)
-			check(t, a.Teams().Create(t.Context(), roster("t")))
+			check(t, a.Teams().Create(t.Context(), newRoster("t")))
 			test(t, a, b)
 		})
 	}
@@ -47,12 +47,12 @@ func present(t *testing.T, s State, who mailbox.Address, want bool) {
 	if ok != want {
 		t.Errorf("%s is present: %v, want %v", who, ok, want)
 	}
-	if ok && !isThis(p) || !ok && p != (team.Process{}) {
+	if ok && !isThis(p) || !ok && p != (roster.Process{}) {
 		t.Errorf("%s has process %+v", who, p)
 	}
 }
 
-func isThis(p team.Process) bool { return p.PID == os.Getpid() && p.Host != "" && !p.Since.IsZero() }
+func isThis(p roster.Process) bool { return p.PID == os.Getpid() && p.Host != "" && !p.Since.IsZero() }
 
 func enterAndLeave(t *testing.T, a, b State) {
 	w1 := at("w1")
@@ -61,7 +61,7 @@ func enterAndLeave(t *testing.T, a, b State) {
 	for _, s := range []State{a, b, a, b} {
 		present(t, s, w1, true)
 		_, err := s.Presence().Enter(t.Context(), w1)
-		var other *team.PresentError
+		var other *roster.PresentError
 		if !errors.As(err, &other) || other.Who != w1 || !isThis(other.By) {
 			t.Fatalf("second enter: %v", err)
 		}
@@ -77,7 +77,7 @@ func enterAndLeave(t *testing.T, a, b State) {
 }
 
 func places(t *testing.T, a, b State) {
-	check(t, a.Teams().Create(t.Context(), roster("t2")))
+	check(t, a.Teams().Create(t.Context(), newRoster("t2")))
 	var leaves []func() error
 	for _, who := range []mailbox.Address{at("w1"), at("W1"), at("a b"), at("a-b"), at("../x"), {Team: "t2", Agent: "w1"}} {
 		present(t, b, who, false)
@@ -99,7 +99,7 @@ func enterAtOnce(t *testing.T, a, b State) {
 			s := []State{a, b}[n%2]
 			wg.Go(func() {
 				l, err := s.Presence().Enter(t.Context(), at("w1"))
-				var other *team.PresentError
+				var other *roster.PresentError
 				switch {
 				case err == nil && in.Add(1) == 1:
 					leave = l
@@ -159,9 +159,9 @@ func noPlace(t *testing.T, a, _ State) {
 	}
 	gone := mailbox.Address{Team: "missing", Agent: "w1"}
 	_, err := a.Presence().Enter(t.Context(), gone)
-	fails(t, "enter in no team", err, team.ErrNotFound)
+	fails(t, "enter in no team", err, roster.ErrNotFound)
 	present(t, a, gone, false)
-	check(t, a.Teams().Create(t.Context(), roster("missing"))) // nothing of it was made
+	check(t, a.Teams().Create(t.Context(), newRoster("missing"))) // nothing of it was made
 	if _, err := a.Presence().Enter(ended(), at("w1")); err == nil {
 		t.Error("entered under a cancelled context")
 	}
@@ -174,7 +174,7 @@ func placeInNewTeam(t *testing.T, a, b State) {
 	old := enter(t, a, at("w1"))
 	check(t, b.Teams().Remove(t.Context(), "t"))
 	present(t, b, at("w1"), false)
-	check(t, b.Teams().Create(t.Context(), roster("t")))
+	check(t, b.Teams().Create(t.Context(), newRoster("t")))
 	leave := enter(t, b, at("w1"))
 	check(t, old())
 	present(t, a, at("w1"), true)

@@ -133,7 +133,7 @@ func sealsOfRemovedTeam(t *testing.T, a, b State) {
 	other := mailbox.Address{Team: "My Team! 2", Agent: "w1"}
 	check(t, a.Seals().Seal(t.Context(), other, protocol(1), ""))
 	for round := range 3 {
-		check(t, a.Teams().Create(t.Context(), roster(sealBox.Team)))
+		check(t, a.Teams().Create(t.Context(), newRoster(sealBox.Team)))
 		for i := range 2 + round { // a file that is longer each time
 			sealed(t, b, sealBox, protocol(100*round+i), "", false)
 			check(t, a.Seals().Seal(t.Context(), sealBox, protocol(100*round+i), ""))

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/google/go-cmp/cmp"
 )
 
 // patience is how long a test waits for what must happen before it fails.
@@ -26,10 +25,10 @@ type Open[Store any] func(t *testing.T) (a, b Store)
 // State is the stores of one root, for the suites of what lies beside the files
 // that other programs share.
 type State interface {
-	Teams() team.Store
+	Teams() roster.Store
 	Seals() mailbox.Seals
-	Records() team.Records
-	Presence() team.Presence
+	Records() roster.Records
+	Presence() roster.Presence
 	Desk() ask.Desk
 }
 

@@ -6,15 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/cadre-dev/cadre/team"
 )
 
-// Teams checks an implementation of [team.Store].
-func Teams(t *testing.T, open Open[team.Store]) {
-	tests := map[string]func(*testing.T, team.Store, team.Store){
+// Teams checks an implementation of [roster.Store].
+func Teams(t *testing.T, open Open[roster.Store]) {
+	tests := map[string]func(*testing.T, roster.Store, roster.Store){
 		"create and load":              createTeam,
 		"one team per folder name":     sameFolder,
 		"update":                       updateTeam,
@@ -33,37 +32,37 @@ func Teams(t *testing.T, open Open[team.Store]) {
 
 var teamOptions = []cmp.Option{objects, cmpopts.EquateEmpty()}
 
-func roster(name string) team.Config {
-	return team.Config{
+func newRoster(name string) roster.Roster {
+	return roster.Roster{
 		Name: name, Description: "Test team", CreatedAt: 1795231010482,
 		LeadAgentID: "team-lead@" + name, LeadSessionID: "62c88335-268d-4933-83f4-81bc04a35760",
-		Members: []team.Member{{AgentID: "team-lead@" + name, Name: "team-lead", AgentType: "team-lead",
+		Members: []roster.Member{{AgentID: "team-lead@" + name, Name: "team-lead", AgentType: "team-lead",
 			Model: "claude-sonnet-4-5", JoinedAt: 1795231010482, Cwd: "/work-dir"}},
 	}
 }
 
-func mate(name string) team.Member {
-	return team.Member{AgentID: name + "@t", Name: name, AgentType: "general-purpose", Model: "haiku", Prompt: "do <it>",
+func mate(name string) roster.Member {
+	return roster.Member{AgentID: name + "@t", Name: name, AgentType: "general-purpose", Model: "haiku", Prompt: "do <it>",
 		Color: "blue", JoinedAt: 1795231084242, PaneID: "in-process", Cwd: "/work-dir", BackendType: "in-process"}
 }
 
-func load(t *testing.T, s team.Store, name string) team.Config {
+func load(t *testing.T, s roster.Store, name string) roster.Roster {
 	t.Helper()
 	c, err := s.Load(t.Context(), name)
 	check(t, err)
 	return c
 }
 
-func createTeam(t *testing.T, a, b team.Store) {
-	if _, err := a.Load(t.Context(), "My Team!"); !errors.Is(err, team.ErrNotFound) {
+func createTeam(t *testing.T, a, b roster.Store) {
+	if _, err := a.Load(t.Context(), "My Team!"); !errors.Is(err, roster.ErrNotFound) {
 		t.Errorf("load before create: %v", err)
 	}
-	want := roster("My Team!")
+	want := newRoster("My Team!")
 	want.Extra.Set("x-foreign", 1)
 	want.Members[0].Extra.Set("mode", "plan")
 	check(t, a.Create(t.Context(), want))
 	equal(t, "team", load(t, b, "My Team!"), want, teamOptions...)
-	if err := a.Create(t.Context(), team.Config{}); err == nil {
+	if err := a.Create(t.Context(), roster.Roster{}); err == nil {
 		t.Error("a team without a name was created")
 	}
 	if a.Path("My Team!") == "" {
@@ -71,18 +70,18 @@ func createTeam(t *testing.T, a, b team.Store) {
 	}
 }
 
-func sameFolder(t *testing.T, a, b team.Store) {
-	check(t, a.Create(t.Context(), roster("My Team!")))
-	if err := b.Create(t.Context(), roster("my team?")); !errors.Is(err, team.ErrExists) {
+func sameFolder(t *testing.T, a, b roster.Store) {
+	check(t, a.Create(t.Context(), newRoster("My Team!")))
+	if err := b.Create(t.Context(), newRoster("my team?")); !errors.Is(err, roster.ErrExists) {
 		t.Errorf("second create: %v", err)
 	}
 	equal(t, "name", load(t, b, "my-team-").Name, "My Team!")
 }
 
-func updateTeam(t *testing.T, a, b team.Store) {
-	want := roster("t")
+func updateTeam(t *testing.T, a, b roster.Store) {
+	want := newRoster("t")
 	check(t, a.Create(t.Context(), want))
-	got, err := b.Update(t.Context(), "t", func(c *team.Config) error {
+	got, err := b.Update(t.Context(), "t", func(c *roster.Roster) error {
 		c.Members = append(c.Members, mate("w1"), mate("w2"))
 		return nil
 	})
@@ -91,7 +90,7 @@ func updateTeam(t *testing.T, a, b team.Store) {
 	equal(t, "returned", got, want, teamOptions...)
 	equal(t, "kept", load(t, a, "t"), want, teamOptions...)
 	active := true
-	_, err = a.Update(t.Context(), "t", func(c *team.Config) error {
+	_, err = a.Update(t.Context(), "t", func(c *roster.Roster) error {
 		c.Find("w2").IsActive = &active
 		c.Members = append(c.Members[:1], c.Members[2:]...)
 		return nil
@@ -99,38 +98,38 @@ func updateTeam(t *testing.T, a, b team.Store) {
 	check(t, err)
 	w2 := mate("w2")
 	w2.IsActive = &active
-	want.Members = []team.Member{want.Members[0], w2}
+	want.Members = []roster.Member{want.Members[0], w2}
 	equal(t, "after removal", load(t, b, "t"), want, teamOptions...)
-	if _, err := a.Update(t.Context(), "other", func(*team.Config) error { return nil }); !errors.Is(err, team.ErrNotFound) {
+	if _, err := a.Update(t.Context(), "other", func(*roster.Roster) error { return nil }); !errors.Is(err, roster.ErrNotFound) {
 		t.Errorf("update of a missing team: %v", err)
 	}
 }
 
-func failedChange(t *testing.T, a, b team.Store) {
-	check(t, a.Create(t.Context(), roster("t")))
+func failedChange(t *testing.T, a, b roster.Store) {
+	check(t, a.Create(t.Context(), newRoster("t")))
 	refused := errors.New("refused")
-	_, err := a.Update(t.Context(), "t", func(c *team.Config) error {
+	_, err := a.Update(t.Context(), "t", func(c *roster.Roster) error {
 		c.Members[0].Name, c.Description = "changed", "changed"
 		return refused
 	})
 	if !errors.Is(err, refused) {
 		t.Errorf("error %v", err)
 	}
-	equal(t, "kept", load(t, b, "t"), roster("t"), teamOptions...)
-	if _, err := a.Update(ended(), "t", func(c *team.Config) error { c.Description = "x"; return nil }); err == nil {
+	equal(t, "kept", load(t, b, "t"), newRoster("t"), teamOptions...)
+	if _, err := a.Update(ended(), "t", func(c *roster.Roster) error { c.Description = "x"; return nil }); err == nil {
 		t.Error("update under a cancelled context succeeded")
 	}
-	equal(t, "kept", load(t, b, "t"), roster("t"), teamOptions...)
+	equal(t, "kept", load(t, b, "t"), newRoster("t"), teamOptions...)
 }
 
-func concurrentUpdates(t *testing.T, a, b team.Store) {
-	check(t, a.Create(t.Context(), roster("t")))
+func concurrentUpdates(t *testing.T, a, b roster.Store) {
+	check(t, a.Create(t.Context(), newRoster("t")))
 	var wg sync.WaitGroup
 	for n := range 6 {
-		s := []team.Store{a, b}[n%2]
+		s := []roster.Store{a, b}[n%2]
 		wg.Go(func() {
 			for i := range 5 {
-				_, err := s.Update(t.Context(), "t", func(c *team.Config) error {
+				_, err := s.Update(t.Context(), "t", func(c *roster.Roster) error {
 					c.Members = append(c.Members, mate(fmt.Sprint("w", n, "-", i)))
 					return nil
 				})
@@ -148,28 +147,28 @@ func concurrentUpdates(t *testing.T, a, b team.Store) {
 	equal(t, "members", len(seen), 31)
 }
 
-func removeTeam(t *testing.T, a, b team.Store) {
+func removeTeam(t *testing.T, a, b roster.Store) {
 	check(t, a.Remove(t.Context(), "t"))
-	check(t, a.Create(t.Context(), roster("t")))
-	check(t, a.Create(t.Context(), roster("other")))
+	check(t, a.Create(t.Context(), newRoster("t")))
+	check(t, a.Create(t.Context(), newRoster("other")))
 	check(t, b.Remove(t.Context(), "t"))
 	check(t, a.Remove(t.Context(), "t"))
-	if _, err := a.Load(t.Context(), "t"); !errors.Is(err, team.ErrNotFound) {
+	if _, err := a.Load(t.Context(), "t"); !errors.Is(err, roster.ErrNotFound) {
 		t.Errorf("load after remove: %v", err)
 	}
 	if err := a.Remove(t.Context(), ""); err == nil {
 		t.Error("a team without a name was removed")
 	}
-	check(t, a.Create(t.Context(), roster("t")))
+	check(t, a.Create(t.Context(), newRoster("t")))
 	equal(t, "other", load(t, b, "other").Name, "other")
 }
 
-func listTeams(t *testing.T, a, b team.Store) {
+func listTeams(t *testing.T, a, b roster.Store) {
 	none, err := a.List(t.Context())
 	check(t, err)
 	equal(t, "no teams", len(none), 0)
 	for _, name := range []string{"zeta", "alpha", "Mid 1"} {
-		check(t, a.Create(t.Context(), roster(name)))
+		check(t, a.Create(t.Context(), newRoster(name)))
 	}
 	all, err := b.List(t.Context())
 	check(t, err)

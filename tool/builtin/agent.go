@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/near"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
@@ -149,7 +152,7 @@ func (t agentTool) Run(ctx context.Context, call tool.Call) tool.Result {
 	}
 	caller := tool.CallerFrom(ctx)
 	if caller.Team != "" && caller.Depth == 0 {
-		return tool.Error("Teammates cannot start agents. Do the work yourself, or ask " + team.LeadName +
+		return tool.Error("Teammates cannot start agents. Do the work yourself, or ask " + mailbox.LeadName +
 			" with SendMessage for another teammate.")
 	}
 	if failed, ok := t.checkType(in.SubagentType); !ok {
@@ -173,7 +176,7 @@ func (t agentTool) checkType(name string) (tool.Result, bool) {
 		return tool.Result{}, true
 	}
 	text := fmt.Sprintf("There is no agent type %q.", name)
-	if near := team.NearNames(name, names); len(near) > 0 {
+	if near := near.Names(name, names); len(near) > 0 {
 		text += fmt.Sprintf(" Did you mean %s?", strings.Join(near, " or "))
 	}
 	return tool.Error(text + " Known types: " + strings.Join(names, ", ") + "."), false
@@ -219,7 +222,7 @@ func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in age
 		Structured: jsonx.MustMarshal(teammateSpawned{
 			Status: "teammate_spawned", Prompt: m.Prompt, TeammateID: m.AgentID, AgentID: m.AgentID, AgentType: m.AgentType,
 			Model: m.Model, Name: m.Name, Color: m.Color, TmuxSessionName: session, TmuxWindowName: window,
-			TmuxPaneID: m.PaneID, TeamName: spawned.Team, IsSplitpane: m.BackendType != team.InProcess && !in.wantsWindow(),
+			TmuxPaneID: m.PaneID, TeamName: spawned.Team, IsSplitpane: m.BackendType != roster.InProcess && !in.wantsWindow(),
 			PlanModeRequired: m.PlanModeRequired,
 		}),
 	}
@@ -227,10 +230,10 @@ func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in age
 
 // placeOf is how the twin names the session and the window of a pane: those of
 // the lead, or a window of the teammate's own (facts: claude-code §4).
-func placeOf(m team.Member, ownWindow bool) (session, window string) {
+func placeOf(m roster.Member, ownWindow bool) (session, window string) {
 	switch {
-	case m.BackendType == team.InProcess:
-		return team.InProcess, team.InProcess
+	case m.BackendType == roster.InProcess:
+		return roster.InProcess, roster.InProcess
 	case ownWindow:
 		return "current", m.Name
 	}

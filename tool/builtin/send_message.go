@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -185,7 +186,7 @@ func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 	}
 	d, err := seat.Send(ctx, *in.Recipient, *in.Content, *in.Summary, options...)
 	switch {
-	case err != nil && strings.TrimSpace(*in.Recipient) == team.UserName:
+	case err != nil && strings.TrimSpace(*in.Recipient) == mailbox.UserName:
 		return tool.Error(toPerson)
 	case err != nil:
 		return teamError(err)
@@ -200,7 +201,7 @@ func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 }
 
 // toPerson answers who writes back to a person.
-const toPerson = `"` + team.UserName + `" is a person, who has no inbox. Answer in the text of your reply, which they can read; if the team has to know it too, tell ` + team.LeadName + "."
+const toPerson = `"` + mailbox.UserName + `" is a person, who has no inbox. Answer in the text of your reply, which they can read; if the team has to know it too, tell ` + mailbox.LeadName + "."
 
 func broadcast(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 	reach, err := seat.Broadcast(ctx, *in.Content, *in.Summary)
@@ -257,7 +258,7 @@ func respondShutdown(ctx context.Context, seat *team.Seat, in mailInput) tool.Re
 	}
 	result := prettyResult(answered{
 		Success: true, RequestID: *in.RequestID,
-		Message: fmt.Sprintf("Shutdown approved. Sent confirmation to %s. Agent %s is now exiting.", team.LeadName, seat.Name),
+		Message: fmt.Sprintf("Shutdown approved. Sent confirmation to %s. Agent %s is now exiting.", mailbox.LeadName, seat.Name),
 	})
 	result.EndTurn = true
 	return result

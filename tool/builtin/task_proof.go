@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -83,7 +83,7 @@ func (t *taskUpdate) prove(ctx context.Context, call tool.Call, before task.Task
 func (t *taskUpdate) unproven(caller tool.Caller, now task.Task, check string, run checkRun) tool.Result {
 	wrong := "change metadata.check and say why"
 	if seat, ok := t.teams.Seat(caller); ok && !seat.Lead {
-		wrong = "or you are stuck, say so to " + team.LeadName + " with SendMessage"
+		wrong = "or you are stuck, say so to " + mailbox.LeadName + " with SendMessage"
 	}
 	mend := "Mend the cause and set the task completed again."
 	if now.Status == task.Completed {

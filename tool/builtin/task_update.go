@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -178,7 +179,7 @@ func (t *taskUpdate) refused(ctx context.Context, id string, err error) tool.Res
 		}
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Dependencies must name tasks that exist; TaskList shows them.")
 	case errors.Is(err, team.ErrCheck):
-		return tool.Error(capitalized(err.Error()) + " Nothing was changed. If the check is wrong, say why to " + team.LeadName + " with SendMessage.")
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. If the check is wrong, say why to " + mailbox.LeadName + " with SendMessage.")
 	case errors.Is(err, task.ErrCycle):
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed.")
 	case errors.Is(err, task.ErrTaken):

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
@@ -76,15 +78,15 @@ func teamError(err error) tool.Result {
 	if unknown, ok := errors.AsType[*team.UnknownTeamError](err); ok {
 		return tool.Error(fmt.Sprintf("Team %q does not exist. Call spawnTeam first to create the team.", unknown.Team))
 	}
-	if unknown, ok := errors.AsType[*team.UnknownMemberError](err); ok {
+	if unknown, ok := errors.AsType[*roster.UnknownMemberError](err); ok {
 		return tool.Error(unknownMember(unknown))
 	}
-	if name, ok := errors.AsType[*team.NameError](err); ok {
+	if name, ok := errors.AsType[*roster.NameError](err); ok {
 		return tool.Error(fmt.Sprintf("The name %q %s. Choose another name.", name.Name, name.Reason))
 	}
 	switch {
 	case errors.Is(err, team.ErrNotLead):
-		return tool.Error("Only the team lead can do this. Ask " + team.LeadName + " with SendMessage.")
+		return tool.Error("Only the team lead can do this. Ask " + mailbox.LeadName + " with SendMessage.")
 	case errors.Is(err, team.ErrNotMain):
 		return tool.Error("Only a main session can lead a team; you are a teammate or a sub-agent. Do the work yourself, or report what is needed.")
 	case errors.Is(err, team.ErrLeft):
@@ -96,7 +98,7 @@ func teamError(err error) tool.Result {
 	return tool.Error(capitalized(err.Error()))
 }
 
-func unknownMember(e *team.UnknownMemberError) string {
+func unknownMember(e *roster.UnknownMemberError) string {
 	var b strings.Builder
 	if e.Departed {
 		fmt.Fprintf(&b, "%q has left team %q and reads no more messages.", e.Name, e.Team)

@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -21,7 +22,7 @@ import (
 // office is the team tools over stores in memory.
 type office struct {
 	teams   *team.Teams
-	rosters team.Store
+	rosters roster.Store
 	tools   *tool.Set
 	mail    mailbox.Store
 	list    task.Store // as other programs write it
@@ -142,10 +143,12 @@ type silentBackend struct {
 }
 
 func (b *silentBackend) Kind(context.Context) (string, error) { return b.kind, nil }
+
 func (b *silentBackend) Start(_ context.Context, s team.Spawn) (team.Started, error) {
 	b.started = s
 	return team.Started{}, nil
 }
+
 func (*silentBackend) Stop(context.Context, mailbox.Address, error) error { return nil }
 
 // spawner remembers what sub-agent was asked for.

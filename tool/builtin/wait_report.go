@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -126,11 +127,11 @@ func agentWaited(a team.AwaitedAgent) string {
 		line += string(a.State)
 	}
 	switch {
-	case a.Reason == team.IdleFailed && a.Failure != "":
+	case a.Reason == protocol.IdleFailed && a.Failure != "":
 		line += "; its last turn failed: " + cut(strings.Join(strings.Fields(a.Failure), " "), maxSubject)
-	case a.Reason == team.IdleFailed:
+	case a.Reason == protocol.IdleFailed:
 		line += "; its last turn failed"
-	case a.Reason == team.IdleInterrupted:
+	case a.Reason == protocol.IdleInterrupted:
 		line += "; its last turn was interrupted"
 	}
 	if a.CompletedTask != "" {

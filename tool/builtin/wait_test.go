@@ -10,13 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
+	"github.com/google/go-cmp/cmp"
 )
 
 // waiter stands for a team: it waits until it is told that all is there.
@@ -242,7 +243,7 @@ func TestWaitDoesNotSeeTheJobsOfOthers(t *testing.T) {
 	defer jobs.Close()
 	defer close(release)
 	id := background(t, jobs, "somebody else", "Other", release)
-	w.err = &team.UnknownMemberError{Name: id, Team: "alpha", Members: []string{"team-lead", "w1"}}
+	w.err = &roster.UnknownMemberError{Name: id, Team: "alpha", Members: []string{"team-lead", "w1"}}
 	if r := waitCall(t.Context(), w, jobs, `{"agents":["`+id+`"]}`); !r.IsError || !strings.Contains(r.Text, "Members: team-lead, w1.") {
 		t.Errorf("%+v", r)
 	}
@@ -255,9 +256,9 @@ func TestWaitTellsWhatAgentsDo(t *testing.T) {
 	w.complete = team.Progress{Done: true, Tasks: []team.AwaitedTask{
 		{ID: "1", Status: task.Deleted, Done: true}, {ID: "2", Subject: "Ship\nit", Status: task.Pending},
 	}, Agents: []team.AwaitedAgent{
-		{Name: "w1", State: team.AgentIdle, Done: true, Reason: team.Available, CompletedTask: "4"},
-		{Name: "w2", State: team.AgentIdle, Done: true, Reason: team.IdleFailed, Failure: "API\ndown"},
-		{Name: "w3", State: team.AgentIdle, Done: true, Reason: team.IdleInterrupted},
+		{Name: "w1", State: team.AgentIdle, Done: true, Reason: protocol.Available, CompletedTask: "4"},
+		{Name: "w2", State: team.AgentIdle, Done: true, Reason: protocol.IdleFailed, Failure: "API\ndown"},
+		{Name: "w3", State: team.AgentIdle, Done: true, Reason: protocol.IdleInterrupted},
 		{Name: "w4", State: team.AgentGone, Done: true},
 		{Name: "w5", State: team.AgentWorking},
 	}}
@@ -278,7 +279,7 @@ func TestWaitRefuses(t *testing.T) {
 		"Do what is yours first":           fmt.Errorf("wait for w1, who is you: %w", team.ErrEndlessWait),
 		"you are in no team":               team.ErrNoTeam,
 		"Disk full.":                       errors.New("disk full"),
-		`The name "team-lead" is the lead`: &team.NameError{Name: "team-lead", Reason: "is the lead"},
+		`The name "team-lead" is the lead`: &roster.NameError{Name: "team-lead", Reason: "is the lead"},
 	} {
 		w := newWaiter()
 		w.err = err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // taskBefore is the task of an event as it was until now.
@@ -87,7 +87,7 @@ func (t *teller) freed(done task.Task) []entry {
 // mailSent tells of a message. mails is how many the record had before it.
 func (t *teller) mailSent(sent event.MailSent, mails int) []entry {
 	who := t.record.named(t.record.nameOf(sent.Message.From))
-	control, ok := team.Parse(sent.Message.Text)
+	control, ok := protocol.Parse(sent.Message.Text)
 	if !ok {
 		if len(t.record.Mail) == mails {
 			return nil // a broadcast that was told already
@@ -95,25 +95,25 @@ func (t *teller) mailSent(sent event.MailSent, mails int) []entry {
 		mail := t.record.Mail[mails]
 		return []entry{{who: who, verb: "→ " + mail.To, style: cyan, text: flat(mail.Text), prose: true}}
 	}
-	text := protocol(control)
+	text := controlText(control)
 	if text == "" {
 		return nil
 	}
 	return []entry{{who: who, verb: "→ " + t.record.nameOf(sent.To.Agent), style: cyan, text: text, prose: true}}
 }
 
-// protocol is a message of the runtime in words; "" when there is nothing to
+// controlText is a message of the runtime in words; "" when there is nothing to
 // tell, or it is told otherwise.
-func protocol(c team.Control) string {
+func controlText(c protocol.Control) string {
 	switch c := c.(type) {
-	case team.ShutdownRequest:
+	case protocol.ShutdownRequest:
 		return strings.TrimSuffix("Please shut down: "+flat(c.Reason), ": ")
-	case team.ShutdownApproved:
+	case protocol.ShutdownApproved:
 		return "Yes, I shut down."
-	case team.ShutdownRejected:
+	case protocol.ShutdownRejected:
 		return "No, I go on: " + flat(c.Reason)
-	case team.IdleNotification:
-		if c.IdleReason != team.Available {
+	case protocol.IdleNotification:
+		if c.IdleReason != protocol.Available {
 			return flat(string(c.IdleReason) + " " + c.FailureReason)
 		}
 	}

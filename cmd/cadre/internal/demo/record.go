@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -128,7 +129,7 @@ func (r *Record) taskChanged(t task.Task) {
 }
 
 func (r *Record) mailSent(sent event.MailSent) {
-	if _, protocol := team.Parse(sent.Message.Text); protocol {
+	if _, isProtocol := protocol.Parse(sent.Message.Text); isProtocol {
 		r.Protocol++
 		return
 	}
@@ -144,7 +145,7 @@ func (r *Record) mailSent(sent event.MailSent) {
 
 // nameOf is how the view calls the agent with this name in the team.
 func (r *Record) nameOf(name string) string {
-	if name == team.LeadName {
+	if name == mailbox.LeadName {
 		return leadName
 	}
 	return flat(name)

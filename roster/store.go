@@ -1,4 +1,4 @@
-package team
+package roster
 
 import (
 	"context"
@@ -16,20 +16,20 @@ var (
 type Store interface {
 	// Create keeps a new team: [ErrExists] when one is kept under the same
 	// folder name, whoever made it.
-	Create(ctx context.Context, c Config) error
+	Create(ctx context.Context, c Roster) error
 	// Load returns a team by its raw name, or [ErrNotFound]. A roster that
 	// another program is writing at this moment (empty or torn, facts:
 	// claude-code §15) is read again for a short while before it is an error.
 	// Other callers get the same members: nobody may change them.
-	Load(ctx context.Context, name string) (Config, error)
+	Load(ctx context.Context, name string) (Roster, error)
 	// Update changes a roster: change gets what is kept now, under the lock,
 	// and must neither block nor call the store. When change fails nothing is
 	// written and its error is returned. What it returns may be changed.
-	Update(ctx context.Context, name string, change func(*Config) error) (Config, error)
+	Update(ctx context.Context, name string, change func(*Roster) error) (Roster, error)
 	// Remove deletes a team with its inboxes. A missing team is no error.
 	Remove(ctx context.Context, name string) error
 	// List loads all teams that can be read, by name.
-	List(ctx context.Context) ([]Config, error)
+	List(ctx context.Context) ([]Roster, error)
 	// Path says where the roster lies, for results and people.
 	Path(name string) string
 }

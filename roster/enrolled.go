@@ -1,4 +1,4 @@
-package team
+package roster
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ func newEnrolled() *enrolled {
 
 func (e *enrolled) add(m Member) {
 	e.members = append(e.members, m)
-	e.shared = e.shared || m.apart()
+	e.shared = e.shared || m.Apart()
 	delete(e.left, m.AgentID)
 }
 
@@ -117,7 +117,7 @@ func (e *enrolled) take(on []Member) (moved []Member) {
 			continue
 		}
 		e.members[i] = on[at]
-		e.shared = e.shared || on[at].apart()
+		e.shared = e.shared || on[at].Apart()
 		if !samePlace(on[at], m) {
 			moved = append(moved, on[at])
 		}
@@ -125,12 +125,12 @@ func (e *enrolled) take(on []Member) (moved []Member) {
 	return moved
 }
 
-// recall remembers what an earlier process of the lead has kept of places and of
+// Recall remembers what an earlier process of the lead has kept of places and of
 // teammates. Who is missing from the roster and has a record of a teammate has
 // vanished. Of those that an older version has enrolled only the roster tells.
-func (e *enrolled) recall(on []Member, places []Enrolment, mates []AgentRecord) {
+func (e *enrolled) Recall(on []Member, places []Enrolment, mates []AgentRecord) {
 	for _, p := range places {
-		e.shared = e.shared || p.Member.apart()
+		e.shared = e.shared || p.Member.Apart()
 		isMate := slices.ContainsFunc(mates, func(r AgentRecord) bool { return r.Name == p.Member.Name && r.Ended == nil })
 		switch {
 		case p.Left:

@@ -1,15 +1,19 @@
-package team
+package roster
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/cadre-dev/cadre/internal/jsonx"
 )
 
-// LeadName is the name of every team's lead.
-const LeadName = "team-lead"
+// InProcess is the kind of the backend that runs teammates in the lead's own
+// process, as rosters name it.
+const InProcess = "in-process"
 
-// Config is the roster file of a team (facts: claude-code §2.1, §4.1). Unknown
+// Roster is the roster file of a team (facts: claude-code §2.1, §4.1). Unknown
 // fields that another program wrote are kept in Extra.
-type Config struct {
+type Roster struct {
 	Name          string
 	Description   string // "" when absent
 	CreatedAt     int64  // milliseconds since 1970
@@ -39,7 +43,7 @@ type Member struct {
 }
 
 // Find returns the member with this name, or nil.
-func (c *Config) Find(name string) *Member {
+func (c *Roster) Find(name string) *Member {
 	for i := range c.Members {
 		if c.Members[i].Name == name {
 			return &c.Members[i]
@@ -49,7 +53,7 @@ func (c *Config) Find(name string) *Member {
 }
 
 // Teammates lists the members other than the lead.
-func (c *Config) Teammates() []Member {
+func (c *Roster) Teammates() []Member {
 	var mates []Member
 	for _, m := range c.Members {
 		if m.AgentID != c.LeadAgentID {
@@ -58,3 +62,28 @@ func (c *Config) Teammates() []Member {
 	}
 	return mates
 }
+
+// UnknownMemberError says that nobody of this name is on the roster, and who is.
+type UnknownMemberError struct {
+	Name, Team string
+	Departed   bool     // it was, and has shut down
+	Near       []string // names it may have been meant for
+	Members    []string
+}
+
+func (e *UnknownMemberError) Error() string {
+	var b strings.Builder
+	if e.Departed {
+		fmt.Fprintf(&b, "%q has left team %q", e.Name, e.Team)
+	} else {
+		fmt.Fprintf(&b, "nobody is called %q in team %q", e.Name, e.Team)
+	}
+	if len(e.Near) > 0 {
+		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Near, " or "))
+	}
+	fmt.Fprintf(&b, " (members: %s)", strings.Join(e.Members, ", "))
+	return b.String()
+}
+
+// Apart reports whether a teammate has a process of its own.
+func (m *Member) Apart() bool { return m.BackendType != "" && m.BackendType != InProcess }

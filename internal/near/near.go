@@ -1,4 +1,5 @@
-package team
+// Package near finds the known names that a mistyped one was probably meant for.
+package near
 
 import (
 	"slices"
@@ -8,15 +9,19 @@ import (
 // nearest is how many near names an error offers.
 const nearest = 3
 
-// NearNames lists those of the known names that name may have been meant for,
+// longest is the most bytes of a name that is compared: agents have at most 64
+// characters.
+const longest = 256
+
+// Names lists those of the known names that name may have been meant for,
 // the nearest first.
-func NearNames(name string, known []string) []string {
+func Names(name string, known []string) []string {
 	type candidate struct {
 		name string
 		far  int
 	}
 	var near []candidate
-	if len(name) > 4*maxName { // nobody's, and costly to compare
+	if len(name) > longest { // nobody's, and costly to compare
 		return nil
 	}
 	asked := []rune(strings.ToLower(name))

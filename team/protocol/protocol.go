@@ -1,4 +1,4 @@
-package team
+package protocol
 
 import (
 	"encoding/json"
@@ -15,35 +15,42 @@ import (
 // fields stand in the order in which they are written.
 type Control interface{ kind() string }
 
+// KindOf is the value of "type" in a message.
+func KindOf(c Control) string { return c.kind() }
+
 // The values of "type" in the protocol.
 const (
-	typeIdle             = "idle_notification"
-	typeShutdownRequest  = "shutdown_request"
-	typeShutdownApproved = "shutdown_approved"
-	typeShutdownRejected = "shutdown_rejected"
-	typeTerminated       = "teammate_terminated"
-	typeAssignment       = "task_assignment"
-	typePlanRequest      = "plan_approval_request"
-	typePlanResponse     = "plan_approval_response"
+	TypeIdle             = "idle_notification"
+	TypeShutdownRequest  = "shutdown_request"
+	TypeShutdownApproved = "shutdown_approved"
+	TypeShutdownRejected = "shutdown_rejected"
+	TypeTerminated       = "teammate_terminated"
+	TypeAssignment       = "task_assignment"
+	TypePlanRequest      = "plan_approval_request"
+	TypePlanResponse     = "plan_approval_response"
 
-	typePermissionRequest  = "permission_request"
-	typePermissionResponse = "permission_response"
-	typePermissionSettled  = "permission_settled" // ours: no other program knows it
+	TypePermissionRequest  = "permission_request"
+	TypePermissionResponse = "permission_response"
+	TypePermissionSettled  = "permission_settled" // ours: no other program knows it
 )
 
-// otherTypes belong to the protocol and are not acted on, either because this
-// package does not know them or because their fields are of another shape: a
-// model must not send them either (facts: claude-code §5.6, §7). The value says
-// whether the runtime consumes such a message without showing it (§4.5).
+// otherTypes belong to the protocol and are not acted on here, either because their
+// meaning is not known to us or because a message of a type that is has fields of
+// another shape. A model must not send them either (facts: claude-code §5.6, §7). The
+// value says whether the runtime consumes such a message without showing it (§4.5).
 var otherTypes = map[string]bool{
-	typePermissionRequest:         false,
-	typePermissionResponse:        true,
-	typePermissionSettled:         true,
+	TypePermissionRequest:         false,
+	TypePermissionResponse:        true,
+	TypePermissionSettled:         true,
 	"mode_set_request":            true,
 	"team_permission_update":      true,
 	"sandbox_permission_request":  false,
 	"sandbox_permission_response": true,
 }
+
+// IsConsumed reports whether the runtime consumes a message without showing it to
+// the recipient's model (facts: claude-code §4.5).
+func IsConsumed(c Control) bool { return otherTypes[c.kind()] }
 
 // IdleReason says why an agent went idle.
 type IdleReason string
@@ -183,19 +190,18 @@ type PermissionSettled struct {
 // OtherControl is a message of the protocol that this package only recognises.
 type OtherControl struct{ Type string }
 
-func (IdleNotification) kind() string { return typeIdle }
-func (ShutdownRequest) kind() string  { return typeShutdownRequest }
-func (ShutdownApproved) kind() string { return typeShutdownApproved }
-func (ShutdownRejected) kind() string { return typeShutdownRejected }
-func (Terminated) kind() string       { return typeTerminated }
-func (Assignment) kind() string       { return typeAssignment }
-func (PlanRequest) kind() string      { return typePlanRequest }
-func (PlanResponse) kind() string     { return typePlanResponse }
-func (c OtherControl) kind() string   { return c.Type }
-
-func (PermissionRequest) kind() string  { return typePermissionRequest }
-func (PermissionResponse) kind() string { return typePermissionResponse }
-func (PermissionSettled) kind() string  { return typePermissionSettled }
+func (IdleNotification) kind() string   { return TypeIdle }
+func (ShutdownRequest) kind() string    { return TypeShutdownRequest }
+func (ShutdownApproved) kind() string   { return TypeShutdownApproved }
+func (ShutdownRejected) kind() string   { return TypeShutdownRejected }
+func (Terminated) kind() string         { return TypeTerminated }
+func (Assignment) kind() string         { return TypeAssignment }
+func (PlanRequest) kind() string        { return TypePlanRequest }
+func (PlanResponse) kind() string       { return TypePlanResponse }
+func (c OtherControl) kind() string     { return c.Type }
+func (PermissionRequest) kind() string  { return TypePermissionRequest }
+func (PermissionResponse) kind() string { return TypePermissionResponse }
+func (PermissionSettled) kind() string  { return TypePermissionSettled }
 
 // Parse reads the text of a message as protocol. It says nothing about who
 // wrote the text: only a message that the runtime posted as protocol may be
@@ -212,27 +218,27 @@ func Parse(text string) (Control, bool) {
 		return nil, false
 	}
 	switch head.Type {
-	case typeIdle:
+	case TypeIdle:
 		return decode[IdleNotification](text)
-	case typeShutdownRequest:
+	case TypeShutdownRequest:
 		return decode[ShutdownRequest](text)
-	case typeShutdownApproved:
+	case TypeShutdownApproved:
 		return decode[ShutdownApproved](text)
-	case typeShutdownRejected:
+	case TypeShutdownRejected:
 		return decode[ShutdownRejected](text)
-	case typeTerminated:
+	case TypeTerminated:
 		return decode[Terminated](text)
-	case typeAssignment:
+	case TypeAssignment:
 		return decode[Assignment](text)
-	case typePlanRequest:
+	case TypePlanRequest:
 		return decode[PlanRequest](text)
-	case typePlanResponse:
+	case TypePlanResponse:
 		return decode[PlanResponse](text)
-	case typePermissionRequest:
+	case TypePermissionRequest:
 		return decode[PermissionRequest](text)
-	case typePermissionResponse:
+	case TypePermissionResponse:
 		return decode[PermissionResponse](text)
-	case typePermissionSettled:
+	case TypePermissionSettled:
 		return decode[PermissionSettled](text)
 	}
 	if c, ok := parseOurs(head.Type, text); ok {
@@ -252,14 +258,14 @@ func decode[C Control](text string) (Control, bool) {
 	return c, true
 }
 
-// encode is the text of a control message.
-func encode(c Control) string { return string(jsonx.MustMarshal(c)) }
+// Encode is the text of a control message.
+func Encode(c Control) string { return string(jsonx.MustMarshal(c)) }
 
-// stamp is a moment as shared files write it.
-func stamp(at time.Time) string { return at.UTC().Format(transcript.TimeFormat) }
+// Stamp is a moment as shared files write it.
+func Stamp(at time.Time) string { return at.UTC().Format(transcript.TimeFormat) }
 
-// requestID names a request as observed: what, when, and the agent that it
+// RequestID names a request as observed: what, when, and the agent that it
 // goes to or, for a plan, comes from (facts: claude-code §5.3, §6).
-func requestID(what string, at time.Time, agent string) string {
+func RequestID(what string, at time.Time, agent string) string {
 	return what + "-" + strconv.FormatInt(at.UnixMilli(), 10) + "@" + agent
 }

@@ -1,4 +1,4 @@
-package team
+package roster
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
-// Rosters is a [Store] for the process of a lead. Other programs write a roster
+// RepairingStore is a [Store] for the process of a lead. Other programs write a roster
 // without a lock (facts: claude-code §2.3), and so may put an older version of it in
 // the place of a newer one: a teammate vanishes from it while it runs, or stands there
 // again after it has left. Rosters knows whom its process has enrolled and who has
@@ -18,7 +18,7 @@ import (
 // file differs. Of teams in which nobody was enrolled, and of those whose teammates
 // all run in their lead's process, it shows what is kept. Its methods may be called
 // from any goroutine.
-type Rosters struct {
+type RepairingStore struct {
 	Store
 	records Records
 
@@ -26,36 +26,19 @@ type Rosters struct {
 	led map[string]*enrolled
 }
 
-// NewRosters makes the rosters of a process, over those that are kept.
-func NewRosters(kept Store, records Records) *Rosters {
-	return &Rosters{Store: kept, records: records, led: make(map[string]*enrolled)}
-}
-
-// RecordMember holds an [Enrolment] per teammate, under its name, also when it has
-// left.
-const RecordMember = "member"
-
-// Enrolment is the place that a lead gave a teammate on its roster. When it has left,
-// only who it was is kept.
-type Enrolment struct {
-	Member Member `json:"member"`
-	Left   bool   `json:"left,omitempty"`
-}
-
-// is reports whether an enrolment is of this very member, and not of another that had
-// the name.
-func (e Enrolment) is(m Member) bool {
-	return e.Member.Name == m.Name && e.Member.JoinedAt == m.JoinedAt
+// NewRepairingStore makes the rosters of a process, over those that are kept.
+func NewRepairingStore(kept Store, records Records) *RepairingStore {
+	return &RepairingStore{Store: kept, records: records, led: make(map[string]*enrolled)}
 }
 
 // Create implements [Store].
-func (r *Rosters) Create(ctx context.Context, c Config) error {
+func (r *RepairingStore) Create(ctx context.Context, c Roster) error {
 	r.forget(c.Name) // one that another process has removed
 	return r.Store.Create(ctx, c)
 }
 
 // Remove implements [Store].
-func (r *Rosters) Remove(ctx context.Context, name string) error {
+func (r *RepairingStore) Remove(ctx context.Context, name string) error {
 	err := r.Store.Remove(ctx, name)
 	if err == nil {
 		r.forget(name)
@@ -63,7 +46,7 @@ func (r *Rosters) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-func (r *Rosters) forget(team string) {
+func (r *RepairingStore) forget(team string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.led, team)
@@ -71,7 +54,7 @@ func (r *Rosters) forget(team string) {
 
 // Load implements [Store]. When the file is not as it should be, it is mended; when it
 // cannot be written now, what should stand there is returned all the same.
-func (r *Rosters) Load(ctx context.Context, name string) (Config, error) {
+func (r *RepairingStore) Load(ctx context.Context, name string) (Roster, error) {
 	c, err := r.Store.Load(ctx, name)
 	if err != nil || !r.strays(c) {
 		return c, err
@@ -82,7 +65,7 @@ func (r *Rosters) Load(ctx context.Context, name string) (Config, error) {
 	if !r.mend(&should) {
 		return c, nil
 	}
-	mended, err := r.Store.Update(ctx, name, func(c *Config) error { r.mend(c); return nil })
+	mended, err := r.Store.Update(ctx, name, func(c *Roster) error { r.mend(c); return nil })
 	if err != nil {
 		return should, nil //nolint:nilerr // what was read is known; it is written with the next change
 	}
@@ -90,14 +73,14 @@ func (r *Rosters) Load(ctx context.Context, name string) (Config, error) {
 }
 
 // Update implements [Store]: change gets the roster as it should be.
-func (r *Rosters) Update(ctx context.Context, name string, change func(*Config) error) (Config, error) {
+func (r *RepairingStore) Update(ctx context.Context, name string, change func(*Roster) error) (Roster, error) {
 	if r.leads(name) {
 		if c, err := r.Store.Load(ctx, name); err == nil && r.strays(c) {
 			r.verify(ctx, c)
 		}
 	}
 	var moved []Member
-	c, err := r.Store.Update(ctx, name, func(c *Config) error {
+	c, err := r.Store.Update(ctx, name, func(c *Roster) error {
 		r.mend(c)
 		err := change(c)
 		if err == nil {
@@ -117,7 +100,7 @@ func (r *Rosters) Update(ctx context.Context, name string, change func(*Config) 
 	return c, nil
 }
 
-func (r *Rosters) leads(team string) bool {
+func (r *RepairingStore) leads(team string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.led[team] != nil
@@ -125,7 +108,7 @@ func (r *Rosters) leads(team string) bool {
 
 // strays reports whether a roster is not as it should be. What others have added to
 // members that stand there is remembered.
-func (r *Rosters) strays(c Config) bool {
+func (r *RepairingStore) strays(c Roster) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, ok := r.led[c.Name]
@@ -137,8 +120,8 @@ func (r *Rosters) strays(c Config) bool {
 }
 
 // verify finds out of those that are missing whether they have left by way of another
-// process ([Teams.Remove]), which keeps that first. Whoever has not is put back.
-func (r *Rosters) verify(ctx context.Context, c Config) {
+// process ([team.Teams.Remove]), which keeps that first. Whoever has not is put back.
+func (r *RepairingStore) verify(ctx context.Context, c Roster) {
 	r.mu.Lock()
 	var missing []Member
 	if e, ok := r.led[c.Name]; ok {
@@ -159,7 +142,7 @@ func (r *Rosters) verify(ctx context.Context, c Config) {
 }
 
 // mend makes a roster what it should be, and reports whether it was not.
-func (r *Rosters) mend(c *Config) (changed bool) {
+func (r *RepairingStore) mend(c *Roster) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.led[c.Name]; ok && e.shared {
@@ -168,16 +151,16 @@ func (r *Rosters) mend(c *Config) (changed bool) {
 	return changed
 }
 
-// enrol remembers, and keeps, that a member which was put on a roster belongs there.
-func (r *Rosters) enrol(ctx context.Context, team string, m Member) error {
+// Enrol remembers, and keeps, that a member which was put on a roster belongs there.
+func (r *RepairingStore) Enrol(ctx context.Context, team string, m Member) error {
 	r.mu.Lock()
-	r.of(team).add(m)
+	r.Of(team).add(m)
 	r.mu.Unlock()
 	return r.keep(ctx, team, Enrolment{Member: m})
 }
 
-// recall remembers what an earlier process of the lead knew of a team.
-func (r *Rosters) recall(ctx context.Context, c Config) error {
+// Recall remembers what an earlier process of the lead knew of a team.
+func (r *RepairingStore) Recall(ctx context.Context, c Roster) error {
 	places, err := allRecords[Enrolment](ctx, r.records, c.Name, RecordMember)
 	if err != nil {
 		return err
@@ -189,13 +172,13 @@ func (r *Rosters) recall(ctx context.Context, c Config) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := newEnrolled()
-	e.recall(c.Members, places, mates)
+	e.Recall(c.Members, places, mates)
 	r.led[c.Name] = e
 	return nil
 }
 
-// of is what is known of a team; r.mu is held.
-func (r *Rosters) of(team string) *enrolled {
+// Of is what is known of a team; r.mu is held.
+func (r *RepairingStore) Of(team string) *enrolled {
 	e, ok := r.led[team]
 	if !ok {
 		e = newEnrolled()
@@ -204,10 +187,10 @@ func (r *Rosters) of(team string) *enrolled {
 	return e
 }
 
-// strikeOff remembers, and keeps, that a teammate leaves. It comes before the roster:
+// StrikeOff remembers, and keeps, that a teammate leaves. It comes before the roster:
 // whoever finds the teammate missing there knows why. Of one that nobody knows there is
 // nothing to keep.
-func (r *Rosters) strikeOff(ctx context.Context, who mailbox.Address) error {
+func (r *RepairingStore) StrikeOff(ctx context.Context, who mailbox.Address) error {
 	c, err := r.Store.Load(ctx, who.Team)
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -241,7 +224,7 @@ func (r *Rosters) strikeOff(ctx context.Context, who mailbox.Address) error {
 
 // take remembers a roster that this process writes, and returns the teammates that
 // run elsewhere than before.
-func (r *Rosters) take(c Config) (moved []Member) {
+func (r *RepairingStore) take(c Roster) (moved []Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.led[c.Name]; ok {
@@ -250,7 +233,7 @@ func (r *Rosters) take(c Config) (moved []Member) {
 	return moved
 }
 
-func (r *Rosters) keep(ctx context.Context, team string, e Enrolment) error {
+func (r *RepairingStore) keep(ctx context.Context, team string, e Enrolment) error {
 	err := r.records.Put(ctx, team, RecordMember, e.Member.Name, jsonx.MustMarshal(e))
 	if errors.Is(err, ErrNotFound) {
 		return nil // it went with its team
@@ -259,8 +242,8 @@ func (r *Rosters) keep(ctx context.Context, team string, e Enrolment) error {
 }
 
 // enrolment is what is kept of a teammate's place.
-func (r *Rosters) enrolment(ctx context.Context, who mailbox.Address) (e Enrolment, ok bool, err error) {
-	err = getRecord(ctx, r.records, who.Team, RecordMember, who.Agent, &e)
+func (r *RepairingStore) enrolment(ctx context.Context, who mailbox.Address) (e Enrolment, ok bool, err error) {
+	err = GetRecord(ctx, r.records, who.Team, RecordMember, who.Agent, &e)
 	if errors.Is(err, ErrNoRecord) {
 		return Enrolment{}, false, nil
 	}

@@ -1,6 +1,7 @@
-package team
+package roster
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,7 +9,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/cadre-dev/cadre/internal/lazy"
+	"github.com/cadre-dev/cadre/internal/oneline"
+	"github.com/cadre-dev/cadre/mailbox"
 )
+
+// AgentID is the id of an agent in a team.
+func AgentID(name, team string) string { return name + "@" + team }
+
+// NameError says why a name cannot be given.
+type NameError struct{ Name, Reason string }
+
+func (e *NameError) Error() string { return fmt.Sprintf("name %q %s", e.Name, e.Reason) }
 
 // maxName is the longest name of a team or an agent, in characters.
 const maxName = 64
@@ -16,7 +27,7 @@ const maxName = 64
 // runtimeNames are the senders of our own runtime (facts: claude-code §4.5,
 // §5.6, §9), and people, as [skeleton] writes them: nobody else may look like
 // them.
-var runtimeNames = []string{skeleton(LeadName), skeleton(systemName), skeleton(taskListName), skeleton(UserName)}
+var runtimeNames = []string{skeleton(mailbox.LeadName), skeleton(mailbox.SystemName), skeleton(mailbox.TaskListName), skeleton(mailbox.UserName)}
 
 // deviceName matches what Windows takes for a device, whatever its extension.
 var deviceName = lazy.Regexp(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
@@ -36,16 +47,16 @@ func CleanName(raw string) (string, error) {
 	case !strings.ContainsFunc(name, isWordRune):
 		return "", &NameError{raw, "needs a letter or a digit"}
 	case slices.Contains(runtimeNames, skeleton(name)):
-		return "", &NameError{raw, "could be mistaken for " + LeadName + ", a person or the runtime itself"}
+		return "", &NameError{raw, "could be mistaken for " + mailbox.LeadName + ", a person or the runtime itself"}
 	case deviceName().MatchString(name):
 		return "", &NameError{raw, "is the name of a device on some systems"}
 	}
 	return name, nil
 }
 
-// cleanTeamName checks the name of a new team. It is kept raw (its folder is
+// CleanTeamName checks the name of a new team. It is kept raw (its folder is
 // named by a safe rule), so any letters will do.
-func cleanTeamName(raw string) (string, error) {
+func CleanTeamName(raw string) (string, error) {
 	name := strings.TrimSpace(raw)
 	if reason := badName(name); reason != "" {
 		return "", &NameError{raw, reason}
@@ -62,18 +73,13 @@ func badName(name string) string {
 		return "is not valid UTF-8"
 	case utf8.RuneCountInString(name) > maxName:
 		return "has more than " + strconv.Itoa(maxName) + " characters"
-	case strings.ContainsFunc(name, invisible):
+	case strings.ContainsFunc(name, oneline.Invisible):
 		return "contains control or invisible characters"
 	}
 	return ""
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// invisible reports runes that break a line, hide, or turn the direction.
-func invisible(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector)
-}
 
 // lookalikes maps letters to the Latin ones that they are mistaken for.
 var lookalikes = strings.NewReplacer(
@@ -101,9 +107,9 @@ func skeleton(name string) string {
 	return b.String()
 }
 
-// mailKey says whether two names would share a mail file on a file system that
+// MailKey says whether two names would share a mail file on a file system that
 // does not tell upper from lower case (facts: claude-code §5.1).
-func mailKey(name string) string {
+func MailKey(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r = unicode.ToLower(r); {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
@@ -114,10 +120,10 @@ func mailKey(name string) string {
 	}, name)
 }
 
-// freeName is name, or with the suffix -2, -3, … the first that no member has.
-func freeName(c *Config, name string) string {
+// FreeName is name, or with the suffix -2, -3, … the first that no member has.
+func FreeName(c *Roster, name string) string {
 	taken := func(name string) bool {
-		return slices.ContainsFunc(c.Members, func(m Member) bool { return mailKey(m.Name) == mailKey(name) })
+		return slices.ContainsFunc(c.Members, func(m Member) bool { return MailKey(m.Name) == MailKey(name) })
 	}
 	free := name
 	for n := 2; taken(free); n++ {
@@ -129,9 +135,12 @@ func freeName(c *Config, name string) string {
 // colors are given to teammates in turn (facts: claude-code §4).
 var colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
 
-// colorsGiven is how many colours a roster shows to have been given: it must
+// Color is the colour of the n-th teammate of a team, counted from 0.
+func Color(n int) string { return colors[n%len(colors)] }
+
+// ColorsGiven is how many colours a roster shows to have been given: it must
 // not give the newest teammate's again.
-func colorsGiven(c *Config) int {
+func ColorsGiven(c *Roster) int {
 	given := 0
 	for _, m := range c.Teammates() {
 		given = max(given+1, slices.Index(colors, m.Color)+1)

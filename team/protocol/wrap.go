@@ -1,4 +1,4 @@
-package team
+package protocol
 
 import (
 	"fmt"
@@ -6,12 +6,6 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/lazy"
 	"github.com/cadre-dev/cadre/mailbox"
-)
-
-// Names under which the runtime itself speaks to a model.
-const (
-	systemName   = "system"
-	taskListName = "task-list"
 )
 
 // Wrap is a message as its recipient's model gets it (facts: claude-code §4.5).
@@ -26,19 +20,19 @@ func Wrap(m mailbox.Message) string {
 	if m.Summary != "" {
 		b.WriteString(` summary="` + attribute(m.Summary) + `"`)
 	}
-	b.WriteString(">\n" + escapeText(m.Text) + "\n</teammate-message>")
+	b.WriteString(">\n" + EscapeText(m.Text) + "\n</teammate-message>")
 	return b.String()
 }
 
-// maxShown is the most bytes of one message that a model is shown. Our own agents
+// MaxShown is the most bytes of one message that a model is shown. Our own agents
 // cannot send more; what another program wrote must not fill the whole context of
 // whoever reads it.
-const maxShown = 128 << 10
+const MaxShown = 128 << 10
 
-// shortened cuts from the middle of a text what is too much.
-func shortened(text string) string {
-	const head, tail = maxShown * 3 / 4, maxShown / 4
-	if len(text) <= maxShown {
+// Shortened cuts from the middle of a text what is too much.
+func Shortened(text string) string {
+	const head, tail = MaxShown * 3 / 4, MaxShown / 4
+	if len(text) <= MaxShown {
 		return text
 	}
 	return strings.ToValidUTF8(text[:head], "") +
@@ -46,21 +40,23 @@ func shortened(text string) string {
 		strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
-// unverified marks the name of a sender whom nothing vouches for, which may be of
+// Unverified marks the name of a sender whom nothing vouches for, which may be of
 // any length. An agent's own name cannot be the same, since it would be marked as
 // well; it is never cut.
-func unverified(name string) string { return cut(name, maxAttribute/2) + " (unverified)" }
+func Unverified(name string) string { return cut(name, maxAttribute/2) + " (unverified)" }
 
-// wrapSystem is a note of the runtime in the same form.
-func wrapSystem(c Control) string {
-	return Wrap(mailbox.Message{From: systemName, Text: shortened(encode(c))})
+// WrapSystem is a note of the runtime in the same form.
+func WrapSystem(c Control) string {
+	return Wrap(mailbox.Message{From: mailbox.SystemName, Text: Shortened(Encode(c))})
 }
 
 // runtimeTag matches the start of a tag with which the runtime marks its own
 // words, opening or closing, however it is spaced.
 var runtimeTag = lazy.Regexp(`(?i)<([\s\pZ\p{Cf}]*/?[\s\pZ\p{Cf}]*(?:teammate-message|system-reminder|task-notification))`)
 
-func escapeText(text string) string {
+// EscapeText is text that cannot be taken for the runtime's own words: no tag of the
+// runtime can begin or end in it.
+func EscapeText(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
