@@ -9,6 +9,7 @@ import (
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 )
 
@@ -188,7 +189,7 @@ func TestAnIdleNoteComesBeforeTheRosterSaysIdle(t *testing.T) {
 	w.give(t, "ann", order{Calls: []scripted.Call{w.untilThere("go")}})
 	w.isThere(t, "begun")
 	stop := errors.New("nothing is to be written")
-	_, err := w.state.Rosters().Update(t.Context(), alpha, func(*team.Config) error { // nobody else can write it
+	_, err := w.state.Rosters().Update(t.Context(), alpha, func(*roster.Roster) error { // nobody else can write it
 		w.write(t, w.path("go"), "", 0o600)
 		w.idles(t, "ann", 2)
 		return stop
