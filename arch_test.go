@@ -71,6 +71,8 @@ var goroutines = map[string]string{
 	"internal/proc": "the wait for a program, and the reading of its output",
 	"cmd/cadre":     "signals, events, and what a run waits for",
 	"bench/whole":   "the mock model, and the watch over events",
+
+	"provider/internal/wire": "each wait for a server, so that a long one can be announced",
 }
 
 // Sizes beyond which a type or a package is no longer one idea.

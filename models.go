@@ -1,8 +1,10 @@
 package cadre
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cadre-dev/cadre/config"
 	"github.com/cadre-dev/cadre/provider"
@@ -49,7 +51,7 @@ func (m *models) choose(cfg *Config, s config.Settings) error {
 	if path, ok := strings.CutPrefix(name, scripted.Prefix); ok {
 		return m.chooseScript(name, path)
 	}
-	if err := m.open(getenv, cfg.Version); err != nil {
+	if err := m.open(getenv, cfg, s); err != nil {
 		return err
 	}
 	m.api = m.pickAPI(name)
@@ -82,13 +84,14 @@ func (m *models) chooseScript(name, path string) error {
 }
 
 // open makes a model for each API that the environment gives access to.
-func (m *models) open(getenv func(string) string, version string) error {
+func (m *models) open(getenv func(string) string, cfg *Config, s config.Settings) error {
 	m.others = make(map[string]provider.Model)
-	agent := "cadre/" + version
+	agent := "cadre/" + cfg.Version
+	retry, limits := outlast(s, cfg.Interactive), silence(s)
 	key, token := getenv("ANTHROPIC_API_KEY"), getenv("ANTHROPIC_AUTH_TOKEN")
 	if key != "" || token != "" {
 		model, err := anthropic.New(anthropic.Options{
-			BaseURL: getenv("ANTHROPIC_BASE_URL"), APIKey: key, AuthToken: token, UserAgent: agent,
+			BaseURL: getenv("ANTHROPIC_BASE_URL"), APIKey: key, AuthToken: token, UserAgent: agent, Retry: retry, Limits: limits,
 		})
 		if err != nil {
 			return fmt.Errorf("set up Anthropic: %w", err)
@@ -97,13 +100,34 @@ func (m *models) open(getenv func(string) string, version string) error {
 	}
 	// A local server needs an address, but often no key.
 	if key, base := getenv("OPENAI_API_KEY"), getenv("OPENAI_BASE_URL"); key != "" || base != "" {
-		model, err := openai.New(openai.Options{BaseURL: base, APIKey: key, UserAgent: agent})
+		model, err := openai.New(openai.Options{BaseURL: base, APIKey: key, UserAgent: agent, Retry: retry, Limits: limits})
 		if err != nil {
 			return fmt.Errorf("set up OpenAI: %w", err)
 		}
 		m.others[provider.OpenAI] = model
 	}
 	return nil
+}
+
+// outlast is for how long the models' servers may be away: as long as a person
+// waits, who can interrupt it, and some minutes when nobody does.
+func outlast(s config.Settings, person bool) provider.RetryPolicy {
+	policy := provider.RetryPolicy{For: s.ModelRetry}
+	switch {
+	case s.ModelRetry == 0:
+		policy.For = -1
+	case s.ModelRetry == config.RetryByDefault && person:
+		policy.For = provider.Forever
+	case s.ModelRetry == config.RetryByDefault:
+		policy.For = provider.DefaultRetryFor
+	}
+	return policy
+}
+
+// silence is how long the models' servers may say nothing.
+func silence(s config.Settings) provider.Limits {
+	const none = 365 * 24 * time.Hour
+	return provider.Limits{FirstByte: cmp.Or(s.ModelFirstByte, none), Patience: cmp.Or(s.ModelSilence, none)}
 }
 
 // pickAPI says which API serves a model: the one the table names when there is

@@ -41,7 +41,8 @@ type run struct {
 	yield    func(Step) bool
 	broken   bool // the consumer broke off
 
-	empty, cutOff int // consecutive replies of that kind
+	empty, cutOff int             // consecutive replies of that kind
+	outage        provider.Outage // of the reply before the next request
 	failing       failures
 }
 
@@ -54,11 +55,14 @@ const (
 )
 
 func (r *run) rounds(ctx context.Context) error {
-	for round := 1; ; round++ {
-		if r.MaxRounds > 0 && round > r.MaxRounds {
+	for whole := 0; ; {
+		if r.MaxRounds > 0 && whole >= r.MaxRounds {
 			return ErrMaxRounds
 		}
 		then, err := r.round(ctx)
+		if r.outage.Failures == 0 {
+			whole++
+		}
 		if err != nil || r.broken || then == finished {
 			return err
 		}
@@ -78,6 +82,7 @@ func (r *run) round(ctx context.Context) (next, error) {
 	if err != nil || r.broken {
 		return finished, err
 	}
+	r.outage = reply.Outage
 	r.uniqueIDs(&reply.Message)
 	if len(reply.Message.Content) == 0 {
 		return r.afterEmpty(reply)
@@ -105,7 +110,7 @@ type answer struct {
 // a reply of its own, so that what the person saw is kept.
 func (r *run) ask(ctx context.Context) (answer, error) {
 	req := r.Request
-	req.Messages = r.messages
+	req.Messages, req.Outage = r.messages, r.outage
 	req.Tools = r.offer()
 	start := time.Now()
 	var partial []byte
@@ -149,7 +154,10 @@ func (r *run) keepPartial(req provider.Request, text []byte, took time.Duration)
 
 // afterEmpty asks again after a reply without content, a few times.
 func (r *run) afterEmpty(reply answer) (next, error) {
-	if reply.Broken != nil {
+	switch {
+	case r.outage.Failures > 0:
+		return goOn, nil // the same request again
+	case reply.Broken != nil:
 		return r.afterBroken(reply.Broken)
 	}
 	if r.empty++; r.empty >= patience {
@@ -174,7 +182,12 @@ func (r *run) afterText(reply answer) (next, error) {
 	return finished, nil
 }
 
+// afterBroken asks again after a reply that broke off. In an outage the provider
+// waits before it sends that request, and decides when it has been enough.
 func (r *run) afterBroken(cause error) (next, error) {
+	if r.outage.Failures > 0 {
+		r.cutOff = 0
+	}
 	return r.goOnAfter(cause, "The connection broke in the middle of your reply. What arrived stands above; a tool call that was not whole has not been run. Go on from there.")
 }
 

@@ -358,6 +358,50 @@ func TestABrokenReplyGoesOn(t *testing.T) {
 	}
 }
 
+// TestAnOutageIsTheProvidersMatter: however often replies break off in one, the
+// loop asks again, and hands back what the provider said of it; a request after
+// a reply with nothing in it is the same one.
+func TestAnOutageIsTheProvidersMatter(t *testing.T) {
+	var asked []provider.Request
+	m := &fakeModel{reply: func(round int, req provider.Request) provider.Reply {
+		asked = append(asked, req)
+		var r provider.Reply
+		switch {
+		case round <= 5:
+			r = provider.Reply{Message: transcript.Message{Role: transcript.Assistant}}
+		case round <= 10:
+			r = say("ha")
+		default:
+			return say("lf")
+		}
+		r.Broken, r.Outage = errBroken, provider.Outage{Failures: round}
+		return r
+	}}
+	turn := turnOf(m)
+	turn.MaxRounds = 1
+	steps, err := collect(t, t.Context(), turn)
+	if err != nil || len(asked) != 11 {
+		t.Fatalf("err = %v after %d requests", err, len(asked))
+	}
+	for i, req := range asked {
+		if req.Outage.Failures != i {
+			t.Errorf("request %d comes after %d failures", i+1, req.Outage.Failures)
+		}
+		if i <= 5 && len(req.Messages) != len(asked[0].Messages) {
+			t.Errorf("request %d differs from the first", i+1)
+		}
+	}
+	notes := 0
+	for _, s := range steps {
+		if _, ok := s.(Note); ok {
+			notes++
+		}
+	}
+	if notes != 5 {
+		t.Errorf("%d notes, want one for each reply with a text", notes)
+	}
+}
+
 func TestInputIsTakenBetweenRounds(t *testing.T) {
 	m := &fakeModel{reply: func(round int, req provider.Request) provider.Reply {
 		if round == 1 {

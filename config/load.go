@@ -192,6 +192,9 @@ func (m *merge) addValues(source Source, p *parsed) {
 	m.setMillis(source, p, "orphanGraceMs", &s.OrphanGrace, p.OrphanGraceMs)
 	m.setMillis(source, p, "printWaitCeilingMs", &s.PrintWaitCeiling, p.PrintWaitCeilingMs)
 	m.setMillis(source, p, "askDeadlineMs", &s.AskDeadline, p.AskDeadlineMs)
+	m.setMillis(source, p, "modelRetryMs", &s.ModelRetry, p.ModelRetryMs)
+	m.setMillis(source, p, "modelFirstByteMs", &s.ModelFirstByte, p.ModelFirstByteMs)
+	m.setMillis(source, p, "modelSilenceMs", &s.ModelSilence, p.ModelSilenceMs)
 }
 
 // maxMillis is the longest time that a setting may ask for, a year.

@@ -81,7 +81,8 @@ func texts(rules []Rule) []string {
 
 func TestNoFilesAreTheDefaults(t *testing.T) {
 	e := newMachine(t).load()
-	want := Settings{TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: 30 * time.Minute}
+	want := Settings{TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: 30 * time.Minute,
+		ModelRetry: RetryByDefault, ModelFirstByte: time.Minute, ModelSilence: 5 * time.Minute}
 	if diff := cmp.Diff(want, e.Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -93,7 +94,7 @@ func TestNoFilesAreTheDefaults(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	m := newMachine(t)
 	m.TrustProject = true
-	m.write("~/.claude/settings.json", `{"model": "claude-user", "teammateMode": "tmux", "syncWrites": true, "askDeadlineMs": 1,
+	m.write("~/.claude/settings.json", `{"model": "claude-user", "teammateMode": "tmux", "syncWrites": true, "askDeadlineMs": 1, "modelRetryMs": 0, "modelFirstByteMs": 2, "modelSilenceMs": 3,
 		"env": {"A": "claude-user", "B": "claude-user"}, "permissions": {"allow": ["R1"], "additionalDirectories": ["~/x"]}}`)
 	m.write("~/.cadre/settings.json", `{"model": "user", "env": {"B": "user", "N": 1, "T": true}, "permissions": {"allow": ["R2"], "deny": ["D2"]}}`)
 	m.write(".claude/settings.json", `{"model": "claude-project", "permissions": {"allow": ["R3"], "additionalDirectories": ["../y"]}}`)
@@ -120,7 +121,8 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("directories (-want +got):\n%s", diff)
 	}
 	if e.Model != "local" || e.TeammateMode != "tmux" || !e.SyncWrites || e.Permissions.DefaultMode != "plan" ||
-		e.PrintWaitCeiling != 0 || e.AskDeadline != time.Millisecond {
+		e.PrintWaitCeiling != 0 || e.AskDeadline != time.Millisecond ||
+		e.ModelRetry != 0 || e.ModelFirstByte != 2*time.Millisecond || e.ModelSilence != 3*time.Millisecond {
 		t.Errorf("values: %+v", e.Settings)
 	}
 	for key, want := range map[string]Scope{

@@ -62,25 +62,23 @@ func (p *parsed) dropWidening(accepted permissions) []string {
 		dropped = append(dropped, fmt.Sprintf("env (%d)", n))
 		p.Env = nil
 	}
-	if p.PrintWaitCeilingMs != nil {
-		dropped, p.PrintWaitCeilingMs = append(dropped, "printWaitCeilingMs"), nil
-	}
-	if p.AskDeadlineMs != nil {
-		dropped, p.AskDeadlineMs = append(dropped, "askDeadlineMs"), nil
-	}
-	if p.PlanApproval != nil {
-		dropped, p.PlanApproval = append(dropped, "planApproval"), nil
-	}
-	if p.OrphanGraceMs != nil {
-		dropped, p.OrphanGraceMs = append(dropped, "orphanGraceMs"), nil
-	}
-	if p.TrustUnsigned != nil {
-		dropped, p.TrustUnsigned = append(dropped, "trustUnsignedTeamAnswers"), nil
-	}
-	if p.SyncWrites != nil {
-		dropped, p.SyncWrites = append(dropped, "syncWrites"), nil
-	}
+	drop(&dropped, "printWaitCeilingMs", &p.PrintWaitCeilingMs)
+	drop(&dropped, "askDeadlineMs", &p.AskDeadlineMs)
+	drop(&dropped, "planApproval", &p.PlanApproval)
+	drop(&dropped, "orphanGraceMs", &p.OrphanGraceMs)
+	drop(&dropped, "trustUnsignedTeamAnswers", &p.TrustUnsigned)
+	drop(&dropped, "modelRetryMs", &p.ModelRetryMs)
+	drop(&dropped, "modelFirstByteMs", &p.ModelFirstByteMs)
+	drop(&dropped, "modelSilenceMs", &p.ModelSilenceMs)
+	drop(&dropped, "syncWrites", &p.SyncWrites)
 	return dropped
+}
+
+// drop takes out a value, if there is one, and adds its key to dropped.
+func drop[T any](dropped *[]string, key string, value **T) {
+	if *value != nil {
+		*dropped, *value = append(*dropped, key), nil
+	}
 }
 
 // keepOnly leaves in a list what another one holds too, and returns how much it

@@ -28,6 +28,12 @@ type Settings struct {
 	PrintWaitCeiling time.Duration
 	// AskDeadline ends a question to a person with a no; 0 waits for ever.
 	AskDeadline time.Duration
+	// ModelRetry is how long a request to the model is repeated while its server
+	// is away; 0 does not repeat it, RetryByDefault leaves it to who is waiting.
+	ModelRetry time.Duration
+	// ModelFirstByte is how long the model's server may take to begin a response,
+	// ModelSilence how long it may be silent in the middle; 0 sets no limit.
+	ModelFirstByte, ModelSilence time.Duration
 	// SyncWrites makes state survive a loss of power, not only a killed process.
 	SyncWrites bool
 }
@@ -57,9 +63,14 @@ const DefaultPrintWaitCeiling = 30 * time.Minute
 // DefaultOrphanGrace is how long a teammate waits for its lead when no file says.
 const DefaultOrphanGrace = time.Minute
 
+// RetryByDefault is the ModelRetry of who has not set it: as long as a person
+// waits, some minutes when nobody does.
+const RetryByDefault time.Duration = -1
+
 func defaults() Settings {
 	return Settings{
 		TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: DefaultPrintWaitCeiling,
+		ModelRetry: RetryByDefault, ModelFirstByte: time.Minute, ModelSilence: 5 * time.Minute,
 	}
 }
 
@@ -97,6 +108,9 @@ type document struct {
 	TrustUnsigned      *bool             `json:"trustUnsignedTeamAnswers"`
 	PrintWaitCeilingMs *int64            `json:"printWaitCeilingMs"`
 	AskDeadlineMs      *int64            `json:"askDeadlineMs"`
+	ModelRetryMs       *int64            `json:"modelRetryMs"`
+	ModelFirstByteMs   *int64            `json:"modelFirstByteMs"`
+	ModelSilenceMs     *int64            `json:"modelSilenceMs"`
 	SyncWrites         *bool             `json:"syncWrites"`
 }
 

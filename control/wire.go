@@ -121,15 +121,22 @@ type wireUserMessage struct {
 
 // wireRetry tells that a request to the model is made again.
 type wireRetry struct {
-	Type         string `json:"type"`
-	Subtype      string `json:"subtype"`
-	Attempt      int    `json:"attempt"`
-	MaxRetries   int    `json:"max_retries"`
-	RetryDelayMS int64  `json:"retry_delay_ms"`
-	ErrorStatus  *int   `json:"error_status"`
-	Error        string `json:"error"`
-	SessionID    string `json:"session_id"`
-	UUID         string `json:"uuid"`
+	Type         string          `json:"type"`
+	Subtype      string          `json:"subtype"`
+	Attempt      int             `json:"attempt"`
+	MaxRetries   int             `json:"max_retries"`
+	RetryDelayMS int64           `json:"retry_delay_ms"`
+	ErrorStatus  *int            `json:"error_status"`
+	Error        string          `json:"error"`
+	NoResponse   *wireNoResponse `json:"no_response,omitempty"`
+	SessionID    string          `json:"session_id"`
+	UUID         string          `json:"uuid"`
+}
+
+// wireNoResponse stands in a wireRetry when the server was silent for too long.
+type wireNoResponse struct {
+	WaitedMS    int64 `json:"waited_ms"`
+	RetryWaitMS int64 `json:"retry_wait_ms"`
 }
 
 // wireDenied tells that a call was refused without asking anybody.

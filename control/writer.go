@@ -173,11 +173,14 @@ func hasResult(m transcript.Message) bool {
 
 func (w *Writer) retry(r event.Retrying) wireRetry {
 	line := wireRetry{
-		Type: typeSystem, Subtype: subtypeAPIRetry, Attempt: r.Attempt - 1, MaxRetries: r.Max - 1,
+		Type: typeSystem, Subtype: subtypeAPIRetry, Attempt: r.Attempt - 1, MaxRetries: max(r.Max, r.Attempt) - 1,
 		RetryDelayMS: r.Wait.Milliseconds(), Error: r.Reason, SessionID: w.id.SessionID, UUID: ids.UUID(),
 	}
 	if r.Status != 0 {
 		line.ErrorStatus = &r.Status
+	}
+	if r.Silent > 0 {
+		line.NoResponse = &wireNoResponse{WaitedMS: r.Silent.Milliseconds(), RetryWaitMS: r.Wait.Milliseconds()}
 	}
 	return line
 }

@@ -168,7 +168,7 @@ func TestSubAgentsAreToldTeammatesAreNot(t *testing.T) {
 func TestNotes(t *testing.T) {
 	objects, _ := lines(t,
 		on(lead, event.Retrying{Attempt: 2, Max: 6, Wait: 1500 * time.Millisecond, Status: 429, Reason: "slow down"}),
-		on(lead, event.Retrying{Attempt: 3, Max: 6, Reason: "reset"}),
+		on(lead, event.Retrying{Attempt: 3, Reason: "silent", Wait: time.Second, Silent: time.Minute}),
 		on(lead, event.ToolDenied{Call: "toolu_1", Tool: "Bash", Reason: "no rule"}),
 		on(lead, event.TurnEnded{Outcome: event.Outcome{Reason: event.Failed, Class: "overloaded", Status: 529, Err: "busy"}}),
 	)
@@ -177,7 +177,8 @@ func TestNotes(t *testing.T) {
 	}
 	want := []map[string]any{
 		{"type": "system", "subtype": "api_retry", "attempt": 1.0, "max_retries": 5.0, "retry_delay_ms": 1500.0, "error_status": 429.0, "error": "slow down", "session_id": "s-1"},
-		{"type": "system", "subtype": "api_retry", "attempt": 2.0, "max_retries": 5.0, "retry_delay_ms": 0.0, "error_status": nil, "error": "reset", "session_id": "s-1"},
+		{"type": "system", "subtype": "api_retry", "attempt": 2.0, "max_retries": 2.0, "retry_delay_ms": 1000.0, "error_status": nil, "error": "silent", "session_id": "s-1",
+			"no_response": map[string]any{"waited_ms": 60000.0, "retry_wait_ms": 1000.0}},
 		{"type": "system", "subtype": "permission_denied", "tool_name": "Bash", "tool_use_id": "toolu_1", "message": "no rule", "session_id": "s-1"},
 	}
 	if diff := cmp.Diff(want, objects[:3]); diff != "" {

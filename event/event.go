@@ -45,12 +45,23 @@ type (
 	}
 	// Stored: an entry was kept in the transcript.
 	Stored struct{ Entry transcript.Entry }
-	// Retrying: the model's API failed in a way that may pass.
+	// Waiting: the model's server has sent nothing of an answer for a while.
+	Waiting struct {
+		Host    string
+		Attempt int           // of the request that waits; 1: the first
+		Silent  time.Duration // so far
+		Limit   time.Duration // of silence, at which the request is given up and sent again
+	}
+	// Retrying: the model's API failed in a way that may pass, and the request
+	// is sent again after Wait.
 	Retrying struct {
-		Attempt, Max int
-		Wait         time.Duration
-		Status       int // HTTP status; 0: none
-		Reason       string
+		Attempt int           // the one that will be made
+		Max     int           // about how many there will be if all fail; 0: no end
+		Wait    time.Duration //
+		Left    time.Duration // after which no more attempts begin; 0: not known, or never
+		Status  int           // HTTP status; 0: none
+		Reason  string
+		Silent  time.Duration // how long the server gave no sign, when that was the failure
 	}
 	// ToolStarted: a call passed the permission decision and runs.
 	ToolStarted struct {
@@ -167,6 +178,7 @@ const (
 func (TurnStarted) body()  {}
 func (TextDelta) body()    {}
 func (Stored) body()       {}
+func (Waiting) body()      {}
 func (Retrying) body()     {}
 func (ToolStarted) body()  {}
 func (ToolEnded) body()    {}

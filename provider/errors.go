@@ -33,6 +33,7 @@ type Error struct {
 	Message    string        // for people; holds no secret
 	RequestID  string        //
 	RetryAfter time.Duration // as the server asked; 0 when it did not
+	Silent     time.Duration // of class Stalled: how long the server gave no sign
 	Final      bool          // the cause will not pass, although its class usually does: a bad certificate, a proxy that wants a password
 	Err        error
 }

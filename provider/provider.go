@@ -17,10 +17,10 @@ type Model interface {
 	// Stream sends req and yields the events of the answer as they arrive. The
 	// last event of a sequence without an error is a [Reply]; an error ends the
 	// sequence and is a [*Error], or the cause of ctx. Retries happen inside
-	// and are told by [Retrying]; once anything of the answer was yielded there
-	// is no retry: what is whole so far comes as a Reply with Broken set. When
-	// the consumer breaks off or ctx ends, the request is closed before Stream
-	// returns.
+	// and are announced by [Retrying]; once anything of the answer was yielded
+	// there is no retry: what is whole so far comes as a Reply with Broken set.
+	// When the consumer breaks off or ctx ends, the request is closed before
+	// Stream returns.
 	Stream(ctx context.Context, req Request) iter.Seq2[Event, error]
 }
 
@@ -32,6 +32,10 @@ type Request struct {
 	Messages  []transcript.Message // passes transcript.Check; the newest carry cache marks
 	MaxTokens int                  // 0: the model's own limit
 	Thinking  int                  // budget in tokens; 0: none
+
+	// Outage is that of the Reply before this request, when it broke off: the
+	// model waits before it sends, as it would before a retry.
+	Outage Outage
 
 	// Agent says who asks. It is never sent; scripts and logs use it.
 	Agent Agent
@@ -52,8 +56,8 @@ type Agent struct {
 	ID      string // agent id of a sub-agent or in-process teammate
 }
 
-// Event is one of [TextDelta], [ThinkingDelta], [ToolDelta], [Retrying] and
-// [Reply].
+// Event is one of [TextDelta], [ThinkingDelta], [ToolDelta], [Waiting],
+// [Retrying] and [Reply].
 type Event interface{ event() }
 
 // TextDelta is a piece of the answer's text.
@@ -76,12 +80,22 @@ type ToolDelta struct {
 	JSON  string // the new piece of the input
 }
 
-// Retrying tells that the request failed in a way that may pass, and is sent
+// Waiting says that nothing of an answer has come for a while, and that the
+// request goes on. It comes again as the silence lasts.
+type Waiting struct {
+	Host    string // of the server
+	Attempt int    // 1 for the first
+	Silent  time.Duration
+	Limit   time.Duration // of silence, at which the request is given up and sent again
+}
+
+// Retrying says that the request failed in a way that may pass, and is sent
 // again after Wait.
 type Retrying struct {
-	Attempt int // the one that will be made: 2 of Max; 1 when the API asked another request to wait, which holds back this one
-	Max     int
-	Wait    time.Duration
+	Attempt int           // the one that will be made; 1 when the API asked another request to wait, which holds back this one
+	Max     int           // about how many there will be if all fail; 0: no end
+	Wait    time.Duration //
+	Left    time.Duration // after which no more attempts begin; 0 when that is not known, or never
 	Err     *Error
 }
 
@@ -94,11 +108,15 @@ type Reply struct {
 	// Broken is why the answer ended early; nil for a whole one. A broken
 	// reply may have no content.
 	Broken error
+	// Outage belongs into the next request of this conversation. It is set when
+	// Broken is a failure that may pass.
+	Outage Outage
 }
 
 func (TextDelta) event()     {}
 func (ThinkingDelta) event() {}
 func (ToolDelta) event()     {}
+func (Waiting) event()       {}
 func (Retrying) event()      {}
 func (Reply) event()         {}
 

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +22,7 @@ func failing(n int, failure *Error, calls *[]time.Time) Attempt {
 }
 
 func collect(ctx context.Context, r *Retrier, attempt Attempt) (events []Event, err error) {
-	for ev, e := range r.Stream(ctx, attempt) {
+	for ev, e := range r.Stream(ctx, Outage{}, attempt) {
 		if e != nil {
 			err = e
 			continue
@@ -30,31 +32,158 @@ func collect(ctx context.Context, r *Retrier, attempt Attempt) (events []Event, 
 	return events, err
 }
 
+// TestPassingFailuresAreRetried for as long as the policy says, and no others.
 func TestPassingFailuresAreRetried(t *testing.T) {
 	for _, c := range []struct {
 		failure *Error
-		calls   int
+		retried bool
 	}{
-		{&Error{Class: RateLimit}, 6}, {&Error{Class: Overloaded}, 6}, {&Error{Class: Server}, 6}, {&Error{Class: Network}, 6},
-		{&Error{Class: Stalled}, 2},
-		{&Error{Class: Auth}, 1}, {&Error{Class: Billing}, 1}, {&Error{Class: Invalid}, 1}, {&Error{Class: TooLong}, 1},
-		{&Error{Class: ModelNotFound}, 1}, {&Error{Class: Malformed}, 1}, {&Error{Class: Network, Final: true}, 1},
+		{&Error{Class: RateLimit}, true}, {&Error{Class: Overloaded}, true}, {&Error{Class: Server}, true},
+		{&Error{Class: Network}, true}, {&Error{Class: Stalled}, true},
+		{&Error{Class: Auth}, false}, {&Error{Class: Billing}, false}, {&Error{Class: Invalid}, false}, {&Error{Class: TooLong}, false},
+		{&Error{Class: ModelNotFound}, false}, {&Error{Class: Malformed}, false}, {&Error{Class: Network, Final: true}, false},
 	} {
 		t.Run(string(c.failure.Class), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls []time.Time
-				events, err := collect(t.Context(), NewRetrier(RetryPolicy{}), failing(100, c.failure, &calls))
-				if !errors.Is(err, c.failure) || len(calls) != c.calls || len(events) != c.calls-1 {
-					t.Fatalf("%d calls, events %v, error %v; want %d calls", len(calls), events, err, c.calls)
+				begun := time.Now()
+				events, err := collect(t.Context(), NewRetrier(RetryPolicy{}), failing(1000, c.failure, &calls))
+				if !errors.Is(err, c.failure) || len(events) != len(calls)-1 {
+					t.Fatalf("%d calls, %d events, error %v", len(calls), len(events), err)
+				}
+				if took := time.Since(begun); !c.retried && (took > 0 || len(calls) != 1) || c.retried && took != DefaultRetryFor {
+					t.Errorf("%d calls in %s", len(calls), took)
+				}
+				if said := strings.Contains(err.Error(), "gave up after "+fmt.Sprint(len(calls))+" attempts in 10m0s"); said != c.retried {
+					t.Errorf("error %q", err)
 				}
 				for i, ev := range events {
-					if r := ev.(Retrying); r.Attempt != i+2 || r.Max != 6 || r.Err != c.failure {
+					r := ev.(Retrying)
+					if r.Attempt != i+2 || r.Max < r.Attempt || r.Err != c.failure || r.Wait > 30*time.Second || r.Left != DefaultRetryFor-calls[i].Sub(begun) {
 						t.Errorf("event %d is %+v", i, r)
 					}
 				}
 			})
 		})
 	}
+}
+
+// TestAnOutageIsOutlasted: by a run on its own for minutes, by one in front of a
+// person as long as it lasts.
+func TestAnOutageIsOutlasted(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy  RetryPolicy
+		outage  time.Duration
+		outlast bool
+	}{
+		"default, 9 minutes":    {RetryPolicy{}, 9 * time.Minute, true},
+		"default, 11 minutes":   {RetryPolicy{}, 11 * time.Minute, false},
+		"a minute, 2 minutes":   {RetryPolicy{For: time.Minute}, 2 * time.Minute, false},
+		"as long as it takes":   {RetryPolicy{For: Forever}, 24 * time.Hour, true},
+		"a year, one day":       {RetryPolicy{For: 365 * 24 * time.Hour}, 24 * time.Hour, true},
+		"not at all, one blink": {RetryPolicy{For: -1}, time.Nanosecond, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				events, err := collect(t.Context(), NewRetrier(c.policy), func(_ context.Context, emit func(Event) bool) error {
+					if time.Since(begun) < c.outage {
+						return &Error{Class: Network}
+					}
+					emit(Reply{})
+					return nil
+				})
+				if (err == nil) != c.outlast {
+					t.Errorf("error %v after %s", err, time.Since(begun))
+				}
+				late := time.Since(begun) - c.outage
+				if c.outlast && late > 30*time.Second {
+					t.Errorf("the server was back for %s", late)
+				}
+				if r, ok := first(events).(Retrying); ok && c.policy.For == Forever && (r.Max != 0 || r.Left != 0) {
+					t.Errorf("an end is named: %+v", r)
+				}
+			})
+		})
+	}
+}
+
+func first(events []Event) Event {
+	if len(events) == 0 {
+		return nil
+	}
+	return events[0]
+}
+
+// TestABrokenAnswerIsPartOfAnOutage: the request after it waits as a retry
+// would, more each time, and not for ever.
+func TestABrokenAnswerIsPartOfAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRetrier(RetryPolicy{})
+		cut := &Error{Class: Network, Message: "cut"}
+		begun, attempts := time.Now(), 0
+		var outage Outage
+		for {
+			var reply *Reply
+			var err error
+			for ev, e := range r.Stream(t.Context(), outage, func(_ context.Context, emit func(Event) bool) error {
+				attempts++
+				emit(TextDelta{Text: "ha"})
+				emit(Reply{Broken: cut})
+				return nil
+			}) {
+				if e != nil {
+					err = e
+				}
+				if got, ok := ev.(Reply); ok {
+					reply = &got
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, cut) || time.Since(begun) != DefaultRetryFor || attempts < 20 || attempts > 400 {
+					t.Errorf("error %v after %s and %d attempts", err, time.Since(begun), attempts)
+				}
+				return
+			}
+			if reply == nil || reply.Outage.Failures != attempts || !reply.Outage.Since.Equal(begun) {
+				t.Fatalf("after %d attempts: reply %+v", attempts, reply)
+			}
+			outage = reply.Outage
+		}
+	})
+	for name, reply := range map[string]Reply{"whole": {}, "malformed": {Broken: &Error{Class: Malformed}}, "interrupted": {Broken: errors.New("stop")}} {
+		for ev := range NewRetrier(RetryPolicy{}).Stream(t.Context(), Outage{}, func(_ context.Context, emit func(Event) bool) error {
+			emit(reply)
+			return nil
+		}) {
+			if got := ev.(Reply); got.Outage.Failures != 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
+// TestAsked: what the server asks for is granted while there is time, and not
+// waited for when there is not.
+func TestAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []time.Time
+		_, err := collect(t.Context(), NewRetrier(RetryPolicy{}), failing(2, &Error{Class: Overloaded, RetryAfter: 4 * time.Minute}, &calls))
+		if err != nil || len(calls) != 3 || calls[2].Sub(calls[0]) < 8*time.Minute {
+			t.Errorf("calls at %v, error %v", calls, err)
+		}
+		calls = nil
+		begun := time.Now()
+		_, err = collect(t.Context(), NewRetrier(RetryPolicy{For: time.Minute}), failing(2, &Error{Class: RateLimit, RetryAfter: time.Hour}, &calls))
+		if err == nil || time.Since(begun) != 0 || !strings.Contains(err.Error(), "the server asks to wait 1h0m0s") {
+			t.Errorf("error %v after %s", err, time.Since(begun))
+		}
+		calls = nil
+		_, err = collect(t.Context(), NewRetrier(RetryPolicy{For: Forever}), failing(1, &Error{Class: RateLimit, RetryAfter: 5 * time.Hour}, &calls))
+		if err != nil || calls[1].Sub(calls[0]) > 11*time.Minute {
+			t.Errorf("calls at %v, error %v", calls, err)
+		}
+	})
 }
 
 // TestWaitsGrow: the bound of the waits doubles up to the cap, and they are
@@ -65,14 +194,14 @@ func TestWaitsGrow(t *testing.T) {
 		bound *= time.Second
 		var least, most time.Duration = time.Hour, 0
 		for range 2000 {
-			w := p.wait(n+1, &Error{})
+			w, _ := p.wait(Outage{Failures: n + 1, Since: time.Now(), Last: &Error{}})
 			least, most = min(least, w), max(most, w)
 		}
 		if most > bound || most < bound*9/10 || least > bound/10 {
 			t.Errorf("after %d failures the waits are %s to %s, want 0 to %s", n+1, least, most, bound)
 		}
 	}
-	if w := p.wait(1_000_000, &Error{}); w > 5*time.Second {
+	if w, _ := p.wait(Outage{Failures: 1_000_000, Since: time.Now(), Last: &Error{}}); w > 5*time.Second {
 		t.Errorf("after a million failures the wait is %s", w)
 	}
 }
@@ -106,13 +235,13 @@ func TestWaitsEndWithTheContext(t *testing.T) {
 
 func TestConsumerStopsARetry(t *testing.T) {
 	var calls []time.Time
-	for range NewRetrier(RetryPolicy{}).Stream(t.Context(), failing(1, &Error{Class: Server}, &calls)) {
+	for range NewRetrier(RetryPolicy{}).Stream(t.Context(), Outage{}, failing(1, &Error{Class: Server}, &calls)) {
 		break // at the Retrying
 	}
 	if len(calls) != 1 {
 		t.Errorf("%d calls after the consumer broke off", len(calls))
 	}
-	for range NewRetrier(RetryPolicy{}).Stream(t.Context(), func(_ context.Context, emit func(Event) bool) error {
+	for range NewRetrier(RetryPolicy{}).Stream(t.Context(), Outage{}, func(_ context.Context, emit func(Event) bool) error {
 		if emit(TextDelta{}) || emit(TextDelta{}) {
 			t.Error("emit asks for more after the consumer broke off")
 		}
@@ -128,7 +257,7 @@ func TestOthersAreHeldBack(t *testing.T) {
 		r := NewRetrier(RetryPolicy{})
 		var calls []time.Time
 		attempt := failing(1, &Error{Class: RateLimit, RetryAfter: 10 * time.Second}, &calls)
-		for range r.Stream(t.Context(), attempt) {
+		for range r.Stream(t.Context(), Outage{}, attempt) {
 			break // the first request gives up at its Retrying
 		}
 		refused := time.Now()

@@ -9,12 +9,36 @@ import (
 
 // How long a request may go without progress before it counts as stalled.
 const (
-	// DefaultIdle is the longest gap between two pieces of an answer.
+	// DefaultFirstByte is how long a server may take to begin its response. A
+	// server that works begins at once, before the model does.
+	DefaultFirstByte = time.Minute
+	// DefaultIdle is the longest gap between two pieces of a text.
 	DefaultIdle = 90 * time.Second
 	// DefaultPatience is the longest silence while the model may be working
-	// unseen: reading a long prompt before the first piece of the answer.
+	// unseen: before the first piece of the answer, in a thought, in a call.
 	DefaultPatience = 5 * time.Minute
 )
+
+// Limits say how long a server may be silent. A zero field means its default.
+type Limits struct {
+	FirstByte time.Duration // before its response begins
+	Idle      time.Duration // between two pieces of a text
+	Patience  time.Duration // while the model may work unseen: before the first piece, in a thought or call; twice that while it sends signs of life
+}
+
+// WithDefaults fills in what is not set.
+func (l Limits) WithDefaults() Limits {
+	if l.FirstByte <= 0 {
+		l.FirstByte = DefaultFirstByte
+	}
+	if l.Patience <= 0 {
+		l.Patience = max(DefaultPatience, l.Idle)
+	}
+	if l.Idle <= 0 {
+		l.Idle = min(DefaultIdle, l.Patience)
+	}
+	return l
+}
 
 // Watchdog ends a request that makes no progress. What counts as progress is
 // the caller's to say: bytes that carry nothing of the answer (pings, headers)
@@ -53,8 +77,9 @@ func (w *Watchdog) Stop() {
 }
 
 func (w *Watchdog) expire() {
+	limit := time.Duration(w.limit.Load())
 	w.cancel(&Error{
-		Class:   Stalled,
-		Message: fmt.Sprintf("the model's server sent nothing of an answer for %s", time.Duration(w.limit.Load())),
+		Class: Stalled, Silent: limit,
+		Message: fmt.Sprintf("the model's server sent nothing of an answer for %s", limit),
 	})
 }

@@ -189,9 +189,12 @@ func (o *owner) publishDelta(ev provider.Event) {
 		o.publish(event.TextDelta{Text: ev.Text})
 	case provider.ThinkingDelta:
 		o.publish(event.TextDelta{Text: ev.Text, Thinking: true})
+	case provider.Waiting:
+		o.publish(event.Waiting{Host: ev.Host, Attempt: ev.Attempt, Silent: ev.Silent, Limit: ev.Limit})
 	case provider.Retrying:
 		o.publish(event.Retrying{
-			Attempt: ev.Attempt, Max: ev.Max, Wait: ev.Wait, Status: ev.Err.Status, Reason: ev.Err.Message,
+			Attempt: ev.Attempt, Max: ev.Max, Wait: ev.Wait, Left: ev.Left,
+			Status: ev.Err.Status, Reason: ev.Err.Message, Silent: ev.Err.Silent,
 		})
 	}
 }

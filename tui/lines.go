@@ -49,8 +49,10 @@ func (l *Lines) Event(ev event.Event) {
 		l.result(ev.Agent, body)
 	case event.ToolDenied:
 		l.denied(ev.Agent, body)
+	case event.Waiting:
+		l.say(ev.Agent, amber, "↻", Waiting(body))
 	case event.Retrying:
-		l.say(ev.Agent, amber, "↻", retrying(body))
+		l.say(ev.Agent, amber, "↻", Retrying(body))
 	case event.MailSent:
 		l.say(event.Agent{}, "", "✉", Mail(body.To, body.Message))
 	case event.TaskChanged:
@@ -170,22 +172,6 @@ func (l *Lines) noticed(a event.Agent, n event.Noticed) {
 	default:
 		l.say(a, dim, "·", oneLine(n.Text))
 	}
-}
-
-func retrying(r event.Retrying) string {
-	what := oneLine(r.Reason)
-	if r.Status != 0 {
-		what = fmt.Sprint(r.Status)
-	}
-	return fmt.Sprintf("%s, waiting %s, attempt %d of %d", what, wait(r.Wait), r.Attempt, r.Max)
-}
-
-// wait is a duration for people: whole seconds, unless it is shorter.
-func wait(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%d s", int(d.Round(time.Second).Seconds()))
 }
 
 // call describes a call with paths as they are seen from Dir.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cadre-dev/cadre/config"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/tui"
 )
 
@@ -192,6 +194,9 @@ func viewSettings(e config.Effective) []settingView {
 		{"trustUnsignedTeamAnswers", fmt.Sprint(e.TrustUnsigned)},
 		{"printWaitCeilingMs", fmt.Sprint(e.PrintWaitCeiling.Milliseconds())},
 		{"askDeadlineMs", fmt.Sprint(e.AskDeadline.Milliseconds())},
+		{"modelRetryMs", modelRetry(e.ModelRetry)},
+		{"modelFirstByteMs", fmt.Sprint(e.ModelFirstByte.Milliseconds())},
+		{"modelSilenceMs", fmt.Sprint(e.ModelSilence.Milliseconds())},
 		{"syncWrites", fmt.Sprint(e.SyncWrites)},
 	} {
 		add(s.key, s.value, e.From(s.key))
@@ -225,4 +230,11 @@ func or(value, otherwise string) string {
 		return otherwise
 	}
 	return value
+}
+
+func modelRetry(d time.Duration) string {
+	if d == config.RetryByDefault {
+		return fmt.Sprintf("%d, in a conversation without end", provider.DefaultRetryFor.Milliseconds())
+	}
+	return fmt.Sprint(d.Milliseconds())
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	cadre "github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/config"
@@ -260,7 +262,7 @@ func (o *options) config(cwd string) cadre.Config {
 		mate = &o.teammate
 	}
 	return cadre.Config{
-		Cwd: cwd, Version: version(), Teammate: mate, TeammateMode: o.teammateMode, Interactive: !o.printing(),
+		Cwd: cwd, Version: version(), Teammate: mate, TeammateMode: o.teammateMode, Interactive: !o.printing() && term.IsTerminal(int(os.Stdin.Fd())),
 		Model: o.model, SystemPrompt: o.systemPrompt, AppendSystemPrompt: o.appendSystem,
 		Mode: o.mode, SkipPermissions: o.skip,
 		AllowedTools: o.allowed, DisallowedTools: o.disallowed, Tools: o.tools, AddDirs: o.addDirs,

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -38,9 +37,8 @@ type Options struct {
 	HTTPClient *http.Client // nil: one that honours the proxy variables; redirects are not followed unless it says so
 	UserAgent  string       // "" leaves the SDK's
 
-	Retry    provider.RetryPolicy
-	Idle     time.Duration // longest gap within an answer; 0 is provider.DefaultIdle
-	Patience time.Duration // longest wait for its beginning; 0 is provider.DefaultPatience
+	Retry  provider.RetryPolicy
+	Limits provider.Limits
 }
 
 // Model answers requests through the Messages API. It is safe for use by many
@@ -66,7 +64,7 @@ func New(o Options) (*Model, error) {
 			Send:    sender(client),
 			Host:    host,
 			Secrets: []string{key, token},
-			Limits:  wire.Limits{Idle: o.Idle, Patience: o.Patience}.WithDefaults(),
+			Limits:  o.Limits.WithDefaults(),
 		},
 		retrier:   provider.NewRetrier(o.Retry),
 		histories: wire.NewHistories(appendMessage),
@@ -106,7 +104,7 @@ func sender(client sdk.Client) func(context.Context, io.Reader, wire.Middleware)
 
 // Stream implements [provider.Model].
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-	return m.retrier.Stream(ctx, func(ctx context.Context, emit func(provider.Event) bool) error {
+	return m.retrier.Stream(ctx, req.Outage, func(ctx context.Context, emit func(provider.Event) bool) error {
 		err := m.attempt(ctx, req, emit)
 		if !thoughtsRefused(err) {
 			return err

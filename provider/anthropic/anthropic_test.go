@@ -19,7 +19,7 @@ const canary = "sk-ant-canary-5f1e"
 // change says otherwise.
 func newModel(t testing.TB, server *fakeapi.Server, change ...func(*Options)) *Model {
 	t.Helper()
-	o := Options{BaseURL: server.URL, APIKey: canary, HTTPClient: server.Client(), Retry: provider.RetryPolicy{MaxAttempts: 1}}
+	o := Options{BaseURL: server.URL, APIKey: canary, HTTPClient: server.Client(), Retry: provider.RetryPolicy{For: -1}}
 	for _, f := range change {
 		f(&o)
 	}

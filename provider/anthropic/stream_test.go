@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -60,7 +61,7 @@ func TestCutAfterEveryEvent(t *testing.T) {
 				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
 			})
 			h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) {
-				o.Retry = provider.RetryPolicy{MaxAttempts: 2, Base: 1, Cap: 1}
+				o.Retry = provider.RetryPolicy{Base: 1, Cap: 1}
 			}), ask("hi"))
 			if h.Err != nil || h.Reply == nil {
 				t.Fatalf("error %v, reply %+v", h.Err, h.Reply)
@@ -365,26 +366,28 @@ func inBubble(t *testing.T, script fakeapi.Script, f func(*testing.T, *Model, *f
 
 func retrying(o *Options) { o.Retry = provider.RetryPolicy{} }
 
-// TestSilentServers: no answer, pings only, a byte now and then: each ends.
+// after makes a gate that opens by itself.
+func after(d time.Duration) <-chan struct{} {
+	gate := make(chan struct{})
+	time.AfterFunc(d, func() { close(gate) })
+	return gate
+}
+
+var ping = []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n")
+
+// TestSilentServers: no answer, pings only, a byte now and then: each ends, and
+// is announced while it lasts.
 func TestSilentServers(t *testing.T) {
-	ping := []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n")
-	every := func(d time.Duration) func(int) <-chan struct{} {
-		return func(int) <-chan struct{} {
-			c := make(chan struct{})
-			time.AfterFunc(d, func() { close(c) })
-			return c
-		}
-	}
 	manyPings := bytes.Split(bytes.Repeat(append(bytes.Clone(ping), 0), 1000), []byte{0})
 	for _, c := range []struct {
 		name  string
 		reply fakeapi.Reply
-		after time.Duration
+		first time.Duration // after which the first attempt is given up
+		waits []time.Duration
 	}{
-		{"no headers", fakeapi.Reply{}, 2 * provider.DefaultPatience},
-		{"no event", fakeapi.Reply{Events: [][]byte{}, Faults: fakeapi.Faults{HoldOpen: true}}, 2 * provider.DefaultPatience},
-		{"pings only", fakeapi.Reply{Events: manyPings, Faults: fakeapi.Faults{EventGate: every(10 * time.Second)}}, 2 * provider.DefaultPatience},
-		{"an error body without end", fakeapi.Reply{Status: 400, Body: strings.NewReader("{"), Faults: fakeapi.Faults{HoldOpen: true}}, 5 * time.Second},
+		{"no headers", fakeapi.Reply{}, provider.DefaultFirstByte, []time.Duration{10, 20, 40}},
+		{"no event", fakeapi.Reply{Events: [][]byte{}, Faults: fakeapi.Faults{HoldOpen: true}}, provider.DefaultPatience, []time.Duration{10, 20, 40, 80, 160}},
+		{"pings only", fakeapi.Reply{Events: manyPings, Faults: fakeapi.Faults{EventGate: func(int) <-chan struct{} { return after(7 * time.Second) }}}, provider.DefaultPatience, []time.Duration{10, 20, 40, 80, 160}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			script := func(*fakeapi.Request) fakeapi.Reply {
@@ -394,57 +397,152 @@ func TestSilentServers(t *testing.T) {
 				}
 				return reply
 			}
-			inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
+			inBubble(t, script, func(t *testing.T, m *Model, _ *fakeapi.Server) {
 				begun := time.Now()
-				e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
-				if c.after > time.Minute && (e.Class != provider.Stalled || len(server.Requests()) != 2) {
-					t.Errorf("error %v after %d requests, want stalled after two", e, len(server.Requests()))
+				var waits []time.Duration
+				for ev, err := range m.Stream(t.Context(), ask("hi")) {
+					switch ev := ev.(type) {
+					case provider.Waiting:
+						if ev.Silent != time.Since(begun) || ev.Limit != c.first || ev.Host != "model.test" || ev.Attempt != 1 {
+							t.Errorf("after %s: %+v", time.Since(begun), ev)
+						}
+						waits = append(waits, ev.Silent/time.Second)
+						continue
+					case provider.Retrying:
+						if ev.Err.Class != provider.Stalled || ev.Err.Silent != c.first || time.Since(begun) != c.first {
+							t.Errorf("after %s: %+v", time.Since(begun), ev)
+						}
+					default:
+						t.Errorf("event %T, error %v", ev, err)
+					}
+					break
 				}
-				if took := time.Since(begun); took < c.after || took > c.after+time.Second {
-					t.Errorf("took %s, want %s", took, c.after)
+				if diff := cmp.Diff(c.waits, waits); diff != "" {
+					t.Error("announced after seconds (-want +got):\n" + diff)
 				}
 			}, retrying)
 		})
 	}
 }
 
+// TestAServerThatHangs is given up in the end, and no sooner than a run may last
+// without it.
+func TestAServerThatHangs(t *testing.T) {
+	script := func(*fakeapi.Request) fakeapi.Reply {
+		return fakeapi.Reply{Faults: fakeapi.Faults{Gate: make(chan struct{})}}
+	}
+	inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
+		begun := time.Now()
+		e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
+		if took := time.Since(begun); e.Class != provider.Stalled || took < provider.DefaultRetryFor || took > provider.DefaultRetryFor+provider.DefaultPatience {
+			t.Errorf("error %v after %s and %d requests", e, took, len(server.Requests()))
+		}
+	}, retrying)
+}
+
+// TestASlowServer, which reads a long prompt before it says anything, is given
+// more time each time, and is known for it in later requests.
+func TestASlowServer(t *testing.T) {
+	script := func(*fakeapi.Request) fakeapi.Reply {
+		reply := fakeapi.Answer(fakeapi.Text("x"))
+		reply.Faults.Gate = after(200 * time.Second)
+		return reply
+	}
+	inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
+		for range 2 {
+			wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+		}
+		if n := len(server.Requests()); n != 4 {
+			t.Errorf("%d requests, want 60 s, 120 s and 240 s for the first answer, and 240 s for the second", n)
+		}
+	}, retrying)
+}
+
+func TestAnErrorBodyWithoutEnd(t *testing.T) {
+	inBubble(t, func(*fakeapi.Request) fakeapi.Reply {
+		return fakeapi.Reply{Status: 400, Body: strings.NewReader("{"), Faults: fakeapi.Faults{HoldOpen: true}}
+	}, func(t *testing.T, m *Model, server *fakeapi.Server) {
+		begun := time.Now()
+		e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
+		if took := time.Since(begun); e.Class != provider.Invalid || took != 5*time.Second || len(server.Requests()) != 1 {
+			t.Errorf("error %v after %s", e, took)
+		}
+	}, retrying)
+}
+
 // TestGapInAnAnswer: silence inside a text ends it; a thought or a call may
-// take longer.
+// take longer, and much longer while the server shows that it is there.
 func TestGapInAnAnswer(t *testing.T) {
+	const idle, patience = provider.DefaultIdle, provider.DefaultPatience
 	for _, c := range []struct {
 		name  string
 		block fakeapi.Block
 		gap   time.Duration
+		pings bool
 		whole bool
 	}{
-		{"text, short", fakeapi.Text("abc"), provider.DefaultIdle - time.Second, true},
-		{"text, long", fakeapi.Text("abc"), provider.DefaultIdle + time.Second, false},
-		{"thought", fakeapi.Thought("abc", "s"), provider.DefaultPatience + time.Minute, true},
-		{"call", fakeapi.ToolUse("t", "T", "{}"), provider.DefaultPatience + time.Minute, true},
-		{"call, endless", fakeapi.ToolUse("t", "T", "{}"), 2*provider.DefaultPatience + time.Minute, false},
+		{"text, short", fakeapi.Text("abc"), idle - time.Second, false, true},
+		{"text, long", fakeapi.Text("abc"), idle + time.Second, false, false},
+		{"text, long, pings", fakeapi.Text("abc"), idle + time.Second, true, false},
+		{"thought, short", fakeapi.Thought("abc", "s"), patience - time.Second, false, true},
+		{"thought, long", fakeapi.Thought("abc", "s"), patience + time.Second, false, false},
+		{"call, short", fakeapi.ToolUse("t", "T", "{}"), patience - time.Second, false, true},
+		{"call, long", fakeapi.ToolUse("t", "T", "{}"), patience + time.Second, false, false},
+		{"call, long, pings", fakeapi.ToolUse("t", "T", "{}"), 2*patience - time.Minute, true, true},
+		{"call, endless, pings", fakeapi.ToolUse("t", "T", "{}"), 2*patience + time.Minute, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			reply := fakeapi.Answer(c.block)
-			reply.Faults.EventGate = func(k int) <-chan struct{} {
-				if k != 3 { // the second delta
-					return nil
-				}
-				gate := make(chan struct{})
-				time.AfterFunc(c.gap, func() { close(gate) })
-				return gate
+			answer := fakeapi.Answer(c.block)
+			events := answer.EventsOf(fakeapi.Messages)
+			const pings = 24
+			if c.pings {
+				events = slices.Insert(events, 3, slices.Repeat([][]byte{ping}, pings)...)
 			}
-			inBubble(t, wiretest.Always(reply), func(t *testing.T, m *Model, _ *fakeapi.Server) {
+			script := func(*fakeapi.Request) fakeapi.Reply {
+				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{EventGate: func(k int) <-chan struct{} {
+					switch {
+					case c.pings && k >= 3 && k < 3+pings:
+						return after(c.gap / pings)
+					case !c.pings && k == 3: // the second delta
+						return after(c.gap)
+					}
+					return nil
+				}}}
+			}
+			inBubble(t, script, func(t *testing.T, m *Model, _ *fakeapi.Server) {
 				h := wiretest.Listen(t.Context(), m, ask("hi"))
 				if h.Err != nil || h.Reply == nil || (h.Reply.Broken == nil) != c.whole {
 					t.Fatalf("error %v, reply %+v; want whole = %v", h.Err, h.Reply, c.whole)
 				}
+				if len(h.Waits) == 0 {
+					t.Error("the silence was not announced")
+				}
 				var e *provider.Error
-				if !c.whole && (!errors.As(h.Reply.Broken, &e) || e.Class != provider.Stalled) {
-					t.Errorf("broken by %v, want stalled", h.Reply.Broken)
+				if !c.whole && (!errors.As(h.Reply.Broken, &e) || e.Class != provider.Stalled || h.Reply.Outage.Failures != 1) {
+					t.Errorf("broken by %v in %+v, want stalled", h.Reply.Broken, h.Reply.Outage)
 				}
 			})
 		})
 	}
+}
+
+// TestAConsumerMayLeaveWhileItWaits: the request is ended at once.
+func TestAConsumerMayLeaveWhileItWaits(t *testing.T) {
+	script := func(*fakeapi.Request) fakeapi.Reply {
+		return fakeapi.Reply{Faults: fakeapi.Faults{Gate: make(chan struct{})}}
+	}
+	inBubble(t, script, func(t *testing.T, m *Model, _ *fakeapi.Server) {
+		begun := time.Now()
+		for ev := range m.Stream(t.Context(), ask("hi")) {
+			if _, ok := ev.(provider.Waiting); !ok {
+				t.Errorf("event %T", ev)
+			}
+			break
+		}
+		if took := time.Since(begun); took != 10*time.Second {
+			t.Errorf("left after %s", took)
+		}
+	}, retrying)
 }
 
 // TestSlowConsumer: who takes long over an event does not make the server slow.

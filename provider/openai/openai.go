@@ -15,7 +15,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
@@ -32,9 +31,8 @@ type Options struct {
 	HTTPClient *http.Client // nil: one that honours the proxy variables; redirects are not followed unless it says so
 	UserAgent  string       // "" leaves Go's
 
-	Retry    provider.RetryPolicy
-	Idle     time.Duration // longest gap within an answer; 0 is provider.DefaultIdle
-	Patience time.Duration // longest wait for its beginning; 0 is provider.DefaultPatience
+	Retry  provider.RetryPolicy
+	Limits provider.Limits
 }
 
 // Model answers requests through Chat Completions. Thinking budgets are not
@@ -60,7 +58,7 @@ func New(o Options) (*Model, error) {
 			Send:    sender(o, base, key),
 			Host:    host,
 			Secrets: []string{key},
-			Limits:  wire.Limits{Idle: o.Idle, Patience: o.Patience}.WithDefaults(),
+			Limits:  o.Limits.WithDefaults(),
 		},
 		retrier:   provider.NewRetrier(o.Retry),
 		histories: wire.NewHistories(appendMessage),
@@ -92,7 +90,7 @@ func sender(o Options, base, key string) func(context.Context, io.Reader, wire.M
 
 // Stream implements [provider.Model].
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-	return m.retrier.Stream(ctx, func(ctx context.Context, emit func(provider.Event) bool) error {
+	return m.retrier.Stream(ctx, req.Outage, func(ctx context.Context, emit func(provider.Event) bool) error {
 		return m.endpoint.Exchange(ctx, m.body(req), newAnswer(req.Model), emit)
 	})
 }

@@ -25,7 +25,7 @@ const canary = "sk-canary-77ab"
 
 func newModel(t testing.TB, server *fakeapi.Server, change ...func(*Options)) *Model {
 	t.Helper()
-	o := Options{BaseURL: server.URL + "/v1", APIKey: canary, HTTPClient: server.Client(), Retry: provider.RetryPolicy{MaxAttempts: 1}}
+	o := Options{BaseURL: server.URL + "/v1", APIKey: canary, HTTPClient: server.Client(), Retry: provider.RetryPolicy{For: -1}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -137,7 +137,7 @@ func TestCutAfterEveryEvent(t *testing.T) {
 				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
 			})
 			h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) {
-				o.Retry = provider.RetryPolicy{MaxAttempts: 2, Base: 1, Cap: 1}
+				o.Retry = provider.RetryPolicy{Base: 1, Cap: 1}
 			}), ask("hi"))
 			if h.Err != nil || h.Reply == nil {
 				t.Fatalf("error %v, reply %+v", h.Err, h.Reply)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/cadre-dev/cadre/provider"
@@ -23,23 +24,6 @@ const drainWithin = 50 * time.Millisecond
 // usage, its formal end.
 const afterWhole = 5 * time.Second
 
-// Limits say how long a server may be silent.
-type Limits struct {
-	Idle     time.Duration // between two pieces of an answer
-	Patience time.Duration // while the model may work unseen: before the first piece; twice that inside a thought or call
-}
-
-// WithDefaults fills in what is not set.
-func (l Limits) WithDefaults() Limits {
-	if l.Idle <= 0 {
-		l.Idle = provider.DefaultIdle
-	}
-	if l.Patience <= 0 {
-		l.Patience = max(provider.DefaultPatience, l.Idle)
-	}
-	return l
-}
-
 // Endpoint is where requests are sent.
 type Endpoint struct {
 	// Send makes one request through an SDK, whose retries are off, with m
@@ -47,7 +31,29 @@ type Endpoint struct {
 	Send    func(ctx context.Context, body io.Reader, m Middleware) (*http.Response, error)
 	Host    string
 	Secrets []string // never shown
-	Limits  Limits
+	Limits  provider.Limits
+
+	// slow is what this server is given to begin a response, when that has
+	// turned out to be more than Limits.FirstByte.
+	slow atomic.Int64
+}
+
+// firstByte is how long the next response may take to begin.
+func (e *Endpoint) firstByte() time.Duration {
+	return max(e.Limits.FirstByte, time.Duration(e.slow.Load()))
+}
+
+// tooSlow gives the server twice as long as the request that was just given up,
+// up to the patience: a server at home that reads a long prompt first is slow
+// each time.
+func (e *Endpoint) tooSlow(limit time.Duration) {
+	for {
+		before := e.slow.Load()
+		now := int64(min(2*limit, max(e.Limits.Patience, limit)))
+		if now <= before || e.slow.CompareAndSwap(before, now) {
+			return
+		}
+	}
 }
 
 // Silence says what kind of gap may follow an event.
@@ -77,16 +83,30 @@ type Answer interface {
 // Exchange sends body and reads the answer into a: the attempt of a
 // [provider.Retrier].
 func (e *Endpoint) Exchange(ctx context.Context, body *Body, a Answer, emit func(provider.Event) bool) error {
-	watched, dog := provider.Watch(ctx, e.Limits.Patience)
+	limit := e.firstByte()
+	watched, dog := provider.Watch(ctx, limit)
 	defer dog.Stop()
-	x := &exchange{Endpoint: e, dog: dog, answer: a, consumer: emit}
-	resp, err := x.send(watched, body)
+	x := &exchange{
+		Endpoint: e, dog: dog, answer: a, consumer: emit,
+		limit: limit, progress: time.Now(), remindAt: remindAfter, reminder: time.NewTimer(remindAfter),
+	}
+	resp, err := attend(x, func() (*http.Response, error) { return x.send(watched, body) })
+	if x.stopped {
+		if err == nil {
+			resp.Body.Close()
+		}
+		return nil
+	}
 	if err != nil {
+		if x.refused == nil && isStall(context.Cause(watched)) {
+			e.tooSlow(limit)
+		}
 		return x.failure(ctx, watched, err)
 	}
 	defer resp.Body.Close()
 	x.id = requestID(resp.Header, "")
-	events := NewEvents(resp.Body)
+	x.limit = e.Limits.Patience
+	events := NewEvents(attended{x, resp.Body})
 	err = x.read(events)
 	if x.stopped {
 		return nil
@@ -105,6 +125,11 @@ func (e *Endpoint) Exchange(ctx context.Context, body *Body, a Answer, emit func
 	return nil
 }
 
+func isStall(err error) bool {
+	var e *provider.Error
+	return errors.As(err, &e) && e.Class == provider.Stalled
+}
+
 // exchange is one attempt.
 type exchange struct {
 	*Endpoint
@@ -113,8 +138,28 @@ type exchange struct {
 	consumer func(provider.Event) bool
 	refused  error // why the response is no answer
 	id       string
-	told     bool
-	stopped  bool
+	told     bool // something of the answer was emitted
+	stopped  bool // the consumer broke off
+
+	limit    time.Duration // of the silence that lasts
+	unseen   bool          // in the middle of a thought or call
+	progress time.Time     // when the silence began
+	reminder *time.Timer   // see attend
+	remindAt time.Duration // of silence
+}
+
+// within says that there was progress, and how long the next silence may last.
+func (x *exchange) within(limit time.Duration) {
+	x.limit, x.progress, x.remindAt = limit, time.Now(), remindAfter
+	x.dog.Within(limit)
+}
+
+// alive says that the server, although it sent nothing of the answer, is there.
+// While the model may be working unseen, that extends the time it has.
+func (x *exchange) alive() {
+	if x.unseen {
+		x.dog.Within(min(x.Limits.Patience, 2*x.Limits.Patience-time.Since(x.progress)))
+	}
 }
 
 // send makes the request and turns a response that is no answer into an error.
@@ -140,6 +185,7 @@ func (x *exchange) send(ctx context.Context, body *Body) (*http.Response, error)
 
 // check tells an answer from a refusal, by status and by what came.
 func (x *exchange) check(resp *http.Response) error {
+	x.dog.Within(x.Limits.Patience)
 	if resp.StatusCode != http.StatusOK {
 		x.dog.Within(errorBodyWithin)
 		return refusal(resp)
@@ -198,11 +244,15 @@ func (x *exchange) read(events *Events) error {
 		}
 		switch {
 		case x.answer.Whole():
-			x.dog.Within(min(afterWhole, x.Limits.Idle))
+			x.within(min(afterWhole, x.Limits.Idle))
+		case silence == NoProgress:
+			x.alive()
 		case silence == Short:
-			x.dog.Within(x.Limits.Idle)
+			x.unseen = false
+			x.within(x.Limits.Idle)
 		case silence == Long:
-			x.dog.Within(2 * x.Limits.Patience)
+			x.unseen = true
+			x.within(x.Limits.Patience)
 		}
 	}
 	if err := events.Err(); errors.Is(err, errTooLong) {
@@ -218,7 +268,7 @@ func (x *exchange) emit(ev provider.Event) bool {
 	x.told = true
 	x.dog.Hold()
 	x.stopped = x.stopped || !x.consumer(ev)
-	x.dog.Within(x.Limits.Idle)
+	x.within(x.Limits.Idle)
 	return !x.stopped
 }
 
@@ -250,6 +300,9 @@ func (x *exchange) failure(ctx, watched context.Context, err error) error {
 	shown := *e
 	shown.Message = redact(e.Message, x.Secrets)
 	shown.Type = redact(e.Type, x.Secrets)
+	if shown.Class == provider.Stalled {
+		shown.Silent = time.Since(x.progress)
+	}
 	if shown.RequestID == "" {
 		shown.RequestID = x.id
 	}

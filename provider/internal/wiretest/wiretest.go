@@ -33,6 +33,7 @@ func Always(reply fakeapi.Reply) fakeapi.Script {
 // Heard is what a stream yielded.
 type Heard struct {
 	Deltas  []provider.Event
+	Waits   []provider.Waiting
 	Retries []provider.Retrying
 	Reply   *provider.Reply // the last; nil without one
 	Err     error           // the last
@@ -47,6 +48,8 @@ func Listen(ctx context.Context, m provider.Model, req provider.Request) Heard {
 			continue
 		}
 		switch ev := ev.(type) {
+		case provider.Waiting:
+			h.Waits = append(h.Waits, ev)
 		case provider.Retrying:
 			h.Retries = append(h.Retries, ev)
 		case provider.Reply:

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
@@ -108,7 +107,9 @@ func (t *teller) entries(m *member, body event.Body, before prior) []entry {
 		t.calls[body.Call] = call{tool: body.Tool, denied: true}
 		return one("denied", red, denial(body))
 	case event.Retrying:
-		return one("waits", yellow, fmt.Sprintf("%s: attempt %d of %d in %s", flat(body.Reason), body.Attempt, body.Max, body.Wait.Round(time.Second)))
+		return one("waits", yellow, tui.Retrying(body))
+	case event.Waiting:
+		return one("waits", yellow, tui.Waiting(body))
 	case event.TurnEnded:
 		if body.Outcome.Reason == event.Failed {
 			return one("fails", red, flat(body.Outcome.Err))

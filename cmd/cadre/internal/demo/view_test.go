@@ -240,7 +240,7 @@ func TestEntries(t *testing.T) {
 			event.ToolEnded{Call: "1", Tool: "Bash", IsError: true, Text: "Permission denied"}},
 			"  0.0s lead denied   Bash(ls), which --allowedTools 'Bash(ls)' would a…\n"},
 		{"retrying", []any{event.Retrying{Attempt: 2, Max: 6, Wait: 12 * time.Second, Reason: "busy"}},
-			"  0.0s lead waits    busy: attempt 2 of 6 in 12s\n"},
+			"  0.0s lead waits    attempt 2 in 12 s: busy\n"},
 		{"a failed turn", []any{ada, event.TurnEnded{Outcome: event.Outcome{Reason: event.Failed, Err: "no rule"}}},
 			"  0.0s ada  fails    no rule\n"},
 		{"taken and put back", []any{event.TaskChanged{Task: open}, ada, event.TaskChanged{Task: taken}, event.Agent{}, event.TaskChanged{Task: open}},
