@@ -22,11 +22,13 @@ var scopes = map[string]config.Scope{
 // acceptTime is how long others may be changing settings files then.
 const acceptTime = 5 * time.Second
 
-// accept takes the rule changes that came with an approval
-// ([session.Config.Accept]). What is meant for a settings file is written in the
+// gate is what stands around the calls of all sessions.
+type gate struct{ *Runtime }
+
+// Accept implements [session.Gate]. What is meant for a settings file is written in the
 // process before which the person sat, and nowhere else: what comes by the mail of a
 // team, however well it is vouched for, changes no file.
-func (r *Runtime) accept(ctx context.Context, answer ask.Answer) ([]ask.Suggestion, error) {
+func (r gate) Accept(ctx context.Context, answer ask.Answer) ([]ask.Suggestion, error) {
 	updates := make([]ask.Suggestion, len(answer.Updates))
 	for i, u := range answer.Updates {
 		updates[i] = u
@@ -133,7 +135,7 @@ func (r *Runtime) acceptRelayed(ctx context.Context, answer ask.Answer) {
 	if len(answer.Updates) == 0 {
 		return
 	}
-	updates, err := r.accept(ctx, answer)
+	updates, err := gate{r}.Accept(ctx, answer)
 	if err != nil {
 		r.warn(err)
 	}

@@ -86,7 +86,6 @@ const (
 // needed is a problem of its own, so the list only gets shorter.
 var largeTypes = map[string]string{
 	"session.owner":     "all state of a session, which its one goroutine may touch without a lock",
-	"session.Config":    "what a session is opened with: set once, read by its owner",
 	"cadre.Config":      "what a program may set about its runtime",
 	"main.options":      "a field for each flag of the command line",
 	"tool.parsedSchema": "a field for each keyword of JSON Schema",

@@ -136,7 +136,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.info.Model, r.info.APIKeySource = r.models.name, r.models.keySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
-	r.tree = session.NewTree(r.stores.desk)
+	r.tree = session.NewTree(r.stores.desk, r.settings.AskDeadline)
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(err, r.stores.close())
 	}

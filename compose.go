@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/job"
@@ -45,11 +44,6 @@ func (r *Runtime) compose(watch context.Context) {
 	}
 	if r.cfg.Interactive {
 		r.tree.Questions.Expect()
-	}
-	if r.settings.AskDeadline > 0 {
-		// Whoever looks at the desk may answer until then, also where nobody is
-		// in front.
-		r.tree.Questions.Elsewhere(func(context.Context, ask.Ask) error { return nil })
 	}
 	r.tally = event.NewTally(provider.Cost)
 	whole := context.WithoutCancel(watch)
@@ -134,14 +128,14 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 		p.preface = delegatePreface(p.preface)
 	}
 	mail := &mailSource{teams: r.teams, caller: p.caller, opened: r.opened, ready: p.ready}
+	around := &around{part: p, mail: mail, past: past}
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
-		Policy: policy, Asks: r.stores.asks(p.ref), AskDeadline: r.settings.AskDeadline,
+		Policy: policy, Asks: r.stores.asks(p.ref), Gate: gate{r},
+		Voice: around, Life: around,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key(), r.opened}},
-		Lost:    past.OfCall, Recall: func(receipts []string) { mail.recall(receipts); past.Recall(receipts) },
-		Begins: p.begins, Idle: p.idle, Wake: p.wake, Lean: p.caller.AgentID != "", Preface: p.preface, ModeNote: modeNote,
-		Accept: r.accept,
+		Lean:    p.caller.AgentID != "",
 	})
 }
 

@@ -20,9 +20,6 @@ func (r *Runtime) relayed(ctx context.Context, shownAs event.Agent, from roster.
 			return session.Relayed{Agent: shownAs, Ask: a}
 		}
 	}
-	if r.settings.AskDeadline > 0 {
-		a.Deadline = a.Asked.Add(r.settings.AskDeadline)
-	}
 	return session.Relayed{Agent: shownAs, Ask: a, OnDesk: true}
 }
 

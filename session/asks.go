@@ -65,9 +65,7 @@ func (o *owner) question(req permitRequest) ask.Ask {
 	case req.access.Ask:
 		a.Kind, a.Question = ask.Choice, "The agent has a question."
 	}
-	if o.cfg.AskDeadline > 0 {
-		a.Deadline = a.Asked.Add(o.cfg.AskDeadline)
-	}
+	a.Deadline = o.tree.Questions.deadline(a.Asked)
 	a.Digest = ask.DigestOf(a.Tool, a.Input)
 	return a
 }
@@ -119,22 +117,38 @@ func (o *owner) endUnsent(life context.Context, u unsent) {
 	})
 }
 
-// handleAnswer answers a question. The first answer counts.
-func (o *owner) handleAnswer(life context.Context, id string, answer ask.Answer) error {
-	q := o.openQuestion(id)
-	if q == nil {
-		return ask.ErrUnknown
+// handleAnswer answers a question. The first answer counts. done, which may be nil,
+// is told when it is stored; that may come later.
+func (o *owner) handleAnswer(life context.Context, a answering) {
+	q := o.openQuestion(a.id)
+	switch {
+	case q == nil:
+		o.report(a, ask.ErrUnknown)
+	case q.accepting:
+		o.report(a, ask.ErrAnswered)
+	case a.answer.By == byDeadline:
+		o.endAsk(life, q, a.answer)
+		o.report(a, nil)
+	case o.needsAccepting(a.answer):
+		q.accepting = true
+		o.accept(life, a)
+	default:
+		o.report(a, o.keepAnswer(life, q, a.answer))
 	}
-	if answer.By == byDeadline {
-		o.endAsk(life, q, answer)
-		return nil
+}
+
+// report says what became of an answer.
+func (o *owner) report(a answering, err error) {
+	switch {
+	case a.done != nil:
+		a.done <- err
+	case err != nil:
+		o.warn(err)
 	}
-	return o.keepAnswer(life, q, answer)
 }
 
 // keepAnswer stores an answer and lets the call go on.
 func (o *owner) keepAnswer(life context.Context, q *question, answer ask.Answer) error {
-	o.accept(life, &answer)
 	if q.reply == nil {
 		return o.keepLateAnswer(life, q, answer)
 	}
@@ -157,36 +171,6 @@ func (o *owner) conclude(life context.Context, q *question, answer ask.Answer) {
 }
 
 func (o *owner) clearDesk(life context.Context, id string) { o.tree.Questions.clear(life, o.agent, id) }
-
-// accept has the rule changes of an answer written to where they belong. That comes
-// before the answer is kept: after a kill in between, the call needs no answer any
-// more.
-func (o *owner) accept(life context.Context, answer *ask.Answer) {
-	if !answer.Allow || len(answer.Updates) == 0 || o.cfg.Accept == nil {
-		return
-	}
-	updates, err := o.cfg.Accept(context.WithoutCancel(life), *answer)
-	if err != nil {
-		o.warn(err)
-	}
-	answer.Updates = updates
-}
-
-// grant applies the rule changes that came with an approval: rules and folders
-// for the whole tree, so that no other agent asks the same; a mode for this
-// session alone.
-func (o *owner) grant(updates []ask.Suggestion) {
-	var own, shared []ask.Suggestion
-	for _, u := range updates {
-		if u.Type == ask.SetMode {
-			own = append(own, u)
-		} else {
-			shared = append(shared, u)
-		}
-	}
-	o.cfg.Policy = o.cfg.Policy.With(own)
-	o.tree.Grant(shared)
-}
 
 // verdict is what an answer means for the call.
 func (q *question) verdict(a ask.Answer) agent.Verdict {

@@ -27,7 +27,7 @@ func TestAnAnswerLeftOnTheDeskReachesTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
 		desk := &memDesk{}
-		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk) }, write)
+		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk, 0) }, write)
 		defer s.Attend()()
 		_ = s.Prompt(t.Context(), "go")
 		a := until[event.Asked](t, s, nil).Ask
@@ -47,11 +47,11 @@ func TestAnAnswerLeftOnTheDeskReachesTheCall(t *testing.T) {
 func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &memDesk{}
-		tree := NewTree(desk)
+		tree := NewTree(desk, time.Minute)
 		serve(t, tree)
 		given := make(map[string]ask.Answer)
 		for id, onDesk := range map[string]bool{"shown": true, "other": false} {
-			a := ask.Ask{ID: id, Deadline: time.Now().Add(time.Minute)}
+			a := ask.Ask{ID: id, Asked: time.Now(), Deadline: time.Now().Add(time.Second)}
 			tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: a, OnDesk: onDesk}, func(_ context.Context, answer ask.Answer) error {
 				given[id] = answer
 				return nil
@@ -60,7 +60,12 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 		if ids := desk.ids(); !slices.Equal(ids, []string{"shown"}) {
 			t.Errorf("on the desk: %q", ids)
 		}
-		time.Sleep(2 * time.Minute)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if len(given) != 0 {
+			t.Errorf("given %+v before the deadline", given)
+		}
+		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(given) != 1 || given["shown"].By != byDeadline || given["shown"].Allow {
 			t.Errorf("given %+v", given)
@@ -74,7 +79,7 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 // What cannot be answered at its deadline stays open, and is not tried over and over.
 func TestADenialThatDoesNotGetThereIsTriedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := NewTree(nil)
+		tree := NewTree(nil, 0)
 		serve(t, tree)
 		tries := 0
 		a := ask.Ask{ID: "q1", Deadline: time.Now().Add(time.Minute)}
@@ -92,7 +97,7 @@ func TestADenialThatDoesNotGetThereIsTriedOnce(t *testing.T) {
 
 func TestOldQuestionsAreTakenOffTheDesk(t *testing.T) {
 	desk := &memDesk{}
-	tree := NewTree(desk)
+	tree := NewTree(desk, 0)
 	for _, a := range []ask.Ask{
 		{ID: AskPrefix + "gone", SessionID: "s"}, {ID: AskPrefix + "open", SessionID: "s"}, {ID: AskPrefix + "theirs", SessionID: "other"},
 		{ID: "plan-old", SessionID: "s"}, {ID: "plan-answered", SessionID: "s"}, {ID: "plan-theirs", SessionID: "other"},

@@ -221,11 +221,71 @@ func (t funcTool) Spec() tool.Spec {
 func (t funcTool) Access(context.Context, tool.Call) tool.Access        { return t.access }
 func (t funcTool) Run(ctx context.Context, c tool.Call) (r tool.Result) { return t.run(ctx, c) }
 
+// voice, life and gate are made of functions; those that are nil do nothing.
+type (
+	voice struct {
+		preface  func(context.Context) string
+		modeNote func(was, now permission.Mode) string
+		lost     func(call string) (string, []string)
+	}
+	life struct {
+		opened func(receipts []string)
+		begins func()
+		idle   func(context.Context, *event.Outcome) (*Input, error)
+		wake   chan struct{}
+	}
+	gate func(context.Context, ask.Answer) ([]ask.Suggestion, error)
+)
+
+func (v voice) Preface(ctx context.Context) string {
+	if v.preface == nil {
+		return ""
+	}
+	return v.preface(ctx)
+}
+
+func (v voice) ModeNote(was, now permission.Mode) string {
+	if v.modeNote == nil {
+		return ""
+	}
+	return v.modeNote(was, now)
+}
+
+func (v voice) Lost(call string) (string, []string) {
+	if v.lost == nil {
+		return "", nil
+	}
+	return v.lost(call)
+}
+
+func (l life) Opened(receipts []string) {
+	if l.opened != nil {
+		l.opened(receipts)
+	}
+}
+
+func (l life) Begins() {
+	if l.begins != nil {
+		l.begins()
+	}
+}
+
+func (l life) Idle(ctx context.Context, last *event.Outcome) (*Input, error) {
+	if l.idle == nil {
+		return nil, nil
+	}
+	return l.idle(ctx, last)
+}
+
+func (l life) Wake() <-chan struct{} { return l.wake }
+
+func (g gate) Accept(ctx context.Context, a ask.Answer) ([]ask.Suggestion, error) { return g(ctx, a) }
+
 // open opens a session on the log, closed with the test.
 func open(t *testing.T, log *memLog, m provider.Model, change func(*Config), tools ...tool.Tool) *Session {
 	t.Helper()
 	cfg := Config{
-		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(nil),
+		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(nil, 0),
 		Agent: event.Agent{Session: "s"}, Line: func() transcript.Entry { return transcript.Entry{Cwd: "/w"} },
 		Model: m, ModelName: "m", Tools: tool.NewSet(tools...), Asks: &memAsks{},
 		Policy: permission.Policy{Mode: permission.Bypass},

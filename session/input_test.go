@@ -130,7 +130,7 @@ func TestAToolThatWaitsReturnsWhenInputArrives(t *testing.T) {
 
 func TestThePrefaceGoesBeforeTheFirstInput(t *testing.T) {
 	log := &memLog{}
-	s := open(t, log, echoModel(), func(c *Config) { c.Preface = func(context.Context) string { return "how things stand" } })
+	s := open(t, log, echoModel(), func(c *Config) { c.Voice = voice{preface: func(context.Context) string { return "how things stand" }} })
 	for _, text := range []string{"first", "second"} {
 		if err := s.Prompt(t.Context(), text); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestTheToolsOfARequestAreThoseOfTheMode(t *testing.T) {
 	change := stop(func() { _ = s.SetMode(t.Context(), modes[len(requests)-1]) })
 	s = open(t, &memLog{}, model, func(c *Config) {
 		c.Policy = permission.Policy{Mode: permission.Delegate}
-		c.ModeNote = func(was, now permission.Mode) string { return string(was) + " to " + string(now) }
+		c.Voice = voice{modeNote: func(was, now permission.Mode) string { return string(was) + " to " + string(now) }}
 	}, change, asking(nil))
 	_ = s.Prompt(t.Context(), "go")
 	until[event.TurnEnded](t, s, nil)
@@ -222,7 +222,7 @@ func TestAModeIsToldWithTheNextInput(t *testing.T) {
 	log := &memLog{}
 	s := open(t, log, echoModel(), func(c *Config) {
 		c.Policy.Mode = permission.Default
-		c.ModeNote = func(was, now permission.Mode) string { return string(was) + " to " + string(now) }
+		c.Voice = voice{modeNote: func(was, now permission.Mode) string { return string(was) + " to " + string(now) }}
 	})
 	for _, mode := range []permission.Mode{permission.Plan, permission.Delegate} {
 		if err := s.SetMode(t.Context(), mode); err != nil || s.State().Mode != mode {

@@ -36,21 +36,19 @@ func (o *owner) load(ctx, life context.Context) error {
 	entries = append(entries, lost...)
 	o.unanswered = unansweredIn(entries)
 	o.conversation = transcript.Conversation(entries)
-	o.recall(entries)
+	o.announce(entries)
 	o.reopenAsks(life, asks)
 	return nil
 }
 
-// recall tells what the transcript shows. Nothing is asked about the past again.
-func (o *owner) recall(entries []transcript.Entry) {
-	if o.cfg.Recall != nil {
-		var receipts []string
-		for _, e := range entries {
-			receipts = append(receipts, e.Receipts...)
-		}
-		o.cfg.Recall(receipts)
+// announce says what the transcript shows. Nothing is asked about the past again.
+func (o *owner) announce(entries []transcript.Entry) {
+	var receipts []string
+	for _, e := range entries {
+		receipts = append(receipts, e.Receipts...)
 	}
-	o.cfg.Recall, o.cfg.Lost = nil, nil
+	o.cfg.Life.Opened(receipts)
+	o.opened = true
 }
 
 // settleDangling keeps a result for each call that has none: those of a turn
@@ -92,10 +90,10 @@ func (o *owner) storeLost(ctx context.Context, known map[string]string) ([]trans
 
 // lostResult is the result of a call of which nobody knows how it ended.
 func (o *owner) lostResult(call string) (text string, receipts []string) {
-	if o.cfg.Lost == nil {
+	if o.opened { // the call was made, and its result lost, in this process
 		return transcript.LostResult, nil
 	}
-	more, receipts := o.cfg.Lost(call)
+	more, receipts := o.cfg.Voice.Lost(call)
 	return strings.TrimSpace(transcript.LostResult + " " + more), receipts
 }
 
@@ -191,12 +189,11 @@ func (o *owner) storeOne(life context.Context, t *turn, in Input) (transcript.Me
 
 // preface is what goes before the first input.
 func (o *owner) preface(life context.Context) []Input {
-	say := o.cfg.Preface
-	if say == nil {
+	if o.prefaced {
 		return nil
 	}
-	o.cfg.Preface = nil
-	text := say(life)
+	o.prefaced = true
+	text := o.cfg.Voice.Preface(life)
 	if text == "" {
 		return nil
 	}

@@ -17,10 +17,10 @@ func (o *owner) changeMode(mode permission.Mode) {
 func (o *owner) modeNote() []Input {
 	was, now := o.toldMode, o.cfg.Policy.Mode
 	o.toldMode = now
-	if o.cfg.ModeNote == nil || was == now {
+	if was == now {
 		return nil
 	}
-	text := o.cfg.ModeNote(was, now)
+	text := o.cfg.Voice.ModeNote(was, now)
 	if text == "" {
 		return nil
 	}

@@ -39,7 +39,7 @@ type owner struct {
 	*Session
 	cfg Config
 
-	toldMode     permission.Mode      // what the model takes the mode to be; see [Config.ModeNote]
+	toldMode     permission.Mode      // what the model takes the mode to be; see [Voice.ModeNote]
 	conversation []transcript.Message // of the turns that have ended; nil while resting
 	resting      bool                 // see [owner.rest]
 	lastUUID     string
@@ -47,7 +47,10 @@ type owner struct {
 	pending      []Input            // sorted by rank, stable
 	again        []Input            // could not be kept, and goes with the next input
 	turn         *turn              // nil when idle
+	opened       bool               // what was stored has been read; what comes from now on is new
+	prefaced     bool               // the preface has been asked for
 	begun        bool               // there was a turn
+	accepting    int                // answers whose rule changes are being accepted
 	approvals    map[string]string  // ids of asks that were approved late, by [callKey]
 	epoch        uint64
 	arrived      bool // what was taken last came by the queue
@@ -56,7 +59,7 @@ type owner struct {
 	stalled      bool // what was left waits for something new: see [owner.stall]
 
 	// Goroutines that the owner started and waits for.
-	idling   bool // Config.Idle runs
+	idling   bool // Life.Idle runs
 	idleDone chan idleResult
 	lastEnd  *event.Outcome // the turn that Idle has not been told yet
 	wakeSeen bool           // a signal of Wake came while Idle ran
@@ -79,6 +82,7 @@ type idleResult struct {
 }
 
 func newOwner(s *Session, cfg Config) *owner {
+	cfg.complete()
 	return &owner{
 		Session: s, cfg: cfg, toldMode: cfg.Policy.Mode,
 		approvals: make(map[string]string),
@@ -154,7 +158,9 @@ func (o *owner) handle(life context.Context, msg any) {
 			o.turn.interrupt(msg.cause)
 		}
 	case answering:
-		msg.done <- o.handleAnswer(life, msg.id, msg.answer)
+		o.handleAnswer(life, msg)
+	case accepted:
+		o.endAccept(life, msg)
 	case setMode:
 		o.changeMode(msg.mode)
 		close(msg.done)
@@ -201,15 +207,15 @@ func (o *owner) advance(life context.Context) {
 	}
 }
 
-// startIdle runs Config.Idle when there is something to tell it.
+// startIdle runs Life.Idle when there is something to tell it.
 func (o *owner) startIdle(life context.Context) {
-	if o.cfg.Idle == nil || !o.begun || (o.lastEnd == nil && !o.wakeSeen) {
+	if !o.begun || (o.lastEnd == nil && !o.wakeSeen) {
 		return
 	}
 	last := o.lastEnd
 	o.lastEnd, o.wakeSeen, o.idling = nil, false, true
 	go func() {
-		in, err := o.cfg.Idle(life, last)
+		in, err := o.cfg.Life.Idle(life, last)
 		o.idleDone <- idleResult{in, err}
 	}()
 }
@@ -232,7 +238,7 @@ func (o *owner) wake() <-chan struct{} {
 	if o.turn != nil || o.wakeSeen {
 		return nil // a signal waits in the channel until the session is idle
 	}
-	return o.cfg.Wake
+	return o.cfg.Life.Wake()
 }
 
 // leave begins the end of the session.
@@ -345,7 +351,7 @@ func (o *owner) publish(body event.Body) { o.tree.Stream.Publish(o.agent, body) 
 func (o *owner) publishState() {
 	o.epoch++
 	busy := o.turn != nil || o.isDue() || o.idling || o.lastEnd != nil ||
-		o.begun && (o.wakeSeen || len(o.cfg.Wake) > 0) || o.telling || len(o.toTell) > 0
+		o.begun && (o.wakeSeen || len(o.cfg.Life.Wake()) > 0) || o.telling || len(o.toTell) > 0 || o.accepting > 0
 	o.state.Store(&State{
 		Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName, Stalled: o.stalledMessages(),
 	})

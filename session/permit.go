@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/agent"
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/tool"
@@ -88,4 +89,74 @@ func (o *owner) deny(req permitRequest, d permission.Decision, reason string) {
 		reason = fmt.Sprintf("This call would run the command %q, which the rules for %s judge. %s", a.Command, a.As, reason)
 	}
 	req.reply <- agent.Verdict{Reason: reason}
+}
+
+// offered leaves out what the mode of the moment takes away. It is called by the
+// turn before each request; whatever changes the mode has published it by then.
+func (o *owner) offered() func(tool.Spec) bool {
+	s, policy := o.Session, o.cfg.Policy
+	return func(spec tool.Spec) bool {
+		policy.Mode = s.state.Load().Mode
+		return policy.Offers(spec)
+	}
+}
+
+// needsAccepting reports whether an answer brings rule changes for [Gate.Accept].
+func (o *owner) needsAccepting(answer ask.Answer) bool {
+	return o.cfg.Gate != nil && answer.Allow && len(answer.Updates) > 0
+}
+
+// accept has the rule changes of an answer written to where they belong, which may
+// have to wait for a lock, and hands the result back to the owner. The answer is
+// stored after that: a call that is killed in between needs no answer any more.
+func (o *owner) accept(life context.Context, a answering) {
+	o.accepting++
+	s, gate := o.Session, o.cfg.Gate
+	o.pumps.Go(func() {
+		updates, err := gate.Accept(life, a.answer)
+		a.answer.Updates = updates
+		if s.put(life, accepted{a, err}) != nil && a.done != nil {
+			a.done <- ErrClosed
+		}
+	})
+}
+
+// accepted is an answer whose rule changes are written where they belong, or not,
+// for the reason of err. They count in this session all the same.
+type accepted struct {
+	answering
+	err error
+}
+
+// endAccept stores the answer. When its turn has ended meanwhile, the call has got
+// another one, but the person has changed the rules.
+func (o *owner) endAccept(life context.Context, a accepted) {
+	o.accepting--
+	if a.err != nil {
+		o.warn(a.err)
+	}
+	q := o.openQuestion(a.id)
+	if q == nil {
+		o.grant(a.answer.Updates)
+		o.report(a.answering, ask.ErrUnknown)
+		return
+	}
+	q.accepting = false
+	o.report(a.answering, o.keepAnswer(life, q, a.answer))
+}
+
+// grant applies the rule changes that came with an approval: rules and folders
+// for the whole tree, so that no other agent asks the same; a mode for this
+// session alone.
+func (o *owner) grant(updates []ask.Suggestion) {
+	var own, shared []ask.Suggestion
+	for _, u := range updates {
+		if u.Type == ask.SetMode {
+			own = append(own, u)
+		} else {
+			shared = append(shared, u)
+		}
+	}
+	o.cfg.Policy = o.cfg.Policy.With(own)
+	o.tree.Grant(shared)
 }

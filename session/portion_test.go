@@ -127,11 +127,11 @@ func TestBulkComesInPortions(t *testing.T) {
 	idled := make(chan struct{})
 	s = open(t, log, r.model(), func(c *Config) {
 		c.Sources = []Source{&inputs}
-		c.Idle = func(context.Context, *event.Outcome) (*Input, error) {
+		c.Life = life{idle: func(context.Context, *event.Outcome) (*Input, error) {
 			idle = append(idle, len(r.requests))
 			close(idled)
 			return nil, nil
-		}
+		}}
 	}, look)
 	<-idled
 	calm(s)
@@ -202,10 +202,10 @@ func TestBulkIsNotPouredIntoAModelThatFails(t *testing.T) {
 	told := make(chan int, 10)
 	s := open(t, &memLog{}, r.model(), func(c *Config) {
 		c.Sources = []Source{&inputs}
-		c.Idle = func(_ context.Context, last *event.Outcome) (*Input, error) {
+		c.Life = life{idle: func(_ context.Context, last *event.Outcome) (*Input, error) {
 			told <- last.Stalled
 			return nil, nil
-		}
+		}}
 	})
 	stalls := func(left int) {
 		t.Helper()

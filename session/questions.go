@@ -22,6 +22,7 @@ import (
 type Questions struct {
 	stream  *event.Stream
 	desk    ask.Desk      // may be nil
+	time    time.Duration // how long a question waits; 0: for ever
 	changed chan struct{} // holds one signal for [Questions.Serve]
 
 	mu        sync.Mutex
@@ -43,7 +44,8 @@ type question struct {
 	session *Session
 	call    tool.Call // by the tool's own name, its input as the tool expects it
 	// reply is where the call waits; nil when it was lost with its process.
-	reply chan agent.Verdict
+	reply     chan agent.Verdict
+	accepting bool // it has its answer, whose rule changes are being accepted
 }
 
 // relay takes questions to somebody who is not in front of this process.
@@ -96,11 +98,12 @@ func (q *Questions) Elsewhere(send func(ctx context.Context, a ask.Ask) error) (
 	}
 }
 
-// Attended reports whether anybody can answer questions, here or elsewhere.
+// Attended reports whether anybody can answer questions, here or elsewhere. Where
+// they end at a deadline, somebody may come to the desk until then.
 func (q *Questions) Attended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.answerers > 0 || len(q.relays) > 0
+	return q.answerers > 0 || len(q.relays) > 0 || q.time > 0
 }
 
 // attendedHere reports whether a front end attends.
@@ -145,7 +148,7 @@ func (q *Questions) Answer(ctx context.Context, id string, answer ask.Answer) er
 type Relayed struct {
 	Agent event.Agent // in whose name it is shown
 	Ask   ask.Ask
-	// OnDesk says that its asker can neither show it on the desk nor end it at its
+	// OnDesk says that its asker can neither show it on the desk nor end it at a
 	// deadline: both are done here.
 	OnDesk bool
 }
@@ -157,6 +160,9 @@ type Relayed struct {
 func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx context.Context, answer ask.Answer) error) {
 	first := make(chan struct{}, 1) // holds the place of the one who is answering
 	id := r.Ask.ID
+	if r.OnDesk && q.time > 0 {
+		r.Ask.Deadline = q.deadline(r.Ask.Asked)
+	}
 	one := &question{agent: r.Agent, ask: r.Ask, onDesk: r.OnDesk, answer: func(ctx context.Context, given ask.Answer) error {
 		select {
 		case first <- struct{}{}:
@@ -257,6 +263,14 @@ const byDeadline = "deadline"
 
 // expiry is the answer to a question that nobody answered in time.
 var expiry = ask.Answer{By: byDeadline, Message: nobodyAnswered}
+
+// deadline is until when a question asked at this time waits; zero: for ever.
+func (q *Questions) deadline(asked time.Time) time.Time {
+	if q.time == 0 {
+		return time.Time{}
+	}
+	return asked.Add(q.time)
+}
 
 func expired(a ask.Ask, now time.Time) bool {
 	return !a.Deadline.IsZero() && !a.Deadline.After(now)

@@ -35,7 +35,7 @@ func events(tree *Tree) (bodies []event.Event) {
 }
 
 func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
-	tree := NewTree(nil)
+	tree := NewTree(nil, 0)
 	var given []ask.Answer
 	fails := true
 	relay := func() {
@@ -79,7 +79,7 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 
 func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := NewTree(nil)
+		tree := NewTree(nil, 0)
 		given, goOn := 0, make(chan struct{})
 		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error {
 			given++
@@ -107,7 +107,7 @@ func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 }
 
 func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
-	tree := NewTree(nil)
+	tree := NewTree(nil, 0)
 	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error { return errors.New("too late") })
 	if !tree.Questions.Settle(t.Context(), "q1", ask.Answer{By: "person"}) {
 		t.Error("it was not waiting")
@@ -122,7 +122,7 @@ func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
 
 func TestAQuestionGoesElsewhereWhenNobodyIsInFront(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
-	tree := NewTree(nil)
+	tree := NewTree(nil, 0)
 	leave := tree.Questions.Elsewhere(func(ctx context.Context, a ask.Ask) error {
 		if a.Team != "crew" || a.AgentName != "mate" || a.Tool != "Write" {
 			t.Errorf("ask = %+v", a)
@@ -243,7 +243,7 @@ func TestAPlanIsAQuestionOfItsOwnKind(t *testing.T) {
 func TestAQuestionLiesOnTheDeskUntilItIsSettled(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
 	desk := &memDesk{}
-	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk) }, write)
+	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk, 0) }, write)
 	defer s.Attend()()
 	_ = s.Prompt(t.Context(), "go")
 	a := until[event.Asked](t, s, nil).Ask
@@ -277,7 +277,7 @@ func TestUpdatesAreAcceptedBeforeTheAnswerIsKept(t *testing.T) {
 	s := open(t, &memLog{}, callEachRound("Write", "Write"), func(c *Config) {
 		folders(c)
 		c.Asks = asks
-		c.Accept = func(_ context.Context, answer ask.Answer) ([]ask.Suggestion, error) {
+		c.Gate = gate(func(_ context.Context, answer ask.Answer) ([]ask.Suggestion, error) {
 			if len(asks.answers) > 0 {
 				t.Error("the answer was kept first")
 			}
@@ -285,7 +285,7 @@ func TestUpdatesAreAcceptedBeforeTheAnswerIsKept(t *testing.T) {
 			return []ask.Suggestion{
 				{Type: ask.AddDirectories, Directories: []string{"/elsewhere"}}, {Type: ask.SetMode, Mode: "acceptEdits"},
 			}, errors.New("the file is broken")
-		}
+		})
 	}, write)
 	defer s.Attend()()
 	_ = s.Prompt(t.Context(), "go")
@@ -307,7 +307,7 @@ func TestUpdatesAreAcceptedBeforeTheAnswerIsKept(t *testing.T) {
 func TestNothingIsAcceptedWithADenial(t *testing.T) {
 	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) {
 		folders(c)
-		c.Accept = func(context.Context, ask.Answer) ([]ask.Suggestion, error) { panic("accepted") }
+		c.Gate = gate(func(context.Context, ask.Answer) ([]ask.Suggestion, error) { panic("accepted") })
 	}, asking(nil))
 	defer s.Attend()()
 	_ = s.Prompt(t.Context(), "go")
@@ -316,5 +316,54 @@ func TestNothingIsAcceptedWithADenial(t *testing.T) {
 	until[event.TurnEnded](t, s, nil)
 	if mode := s.State().Mode; mode == permission.Plan {
 		t.Error("a denial changed the mode")
+	}
+}
+
+// The owner waits for no lock on a settings file: it goes on while what came with an
+// approval is written.
+func TestTheOwnerGoesOnWhileUpdatesAreAccepted(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
+			unlocked := make(chan struct{})
+			s := open(t, &memLog{}, callEachRound("Write"), func(c *Config) {
+				folders(c)
+				c.Gate = gate(func(_ context.Context, answer ask.Answer) ([]ask.Suggestion, error) {
+					<-unlocked
+					return answer.Updates, nil
+				})
+			}, write)
+			defer s.Attend()()
+			_ = s.Prompt(t.Context(), "go")
+			asked := until[event.Asked](t, s, nil).Ask
+			answered := make(chan error, 1)
+			go func() {
+				answered <- s.Answer(t.Context(), asked.ID, ask.Answer{Allow: true, Updates: []ask.Suggestion{
+					{Type: ask.AddDirectories, Directories: []string{"/elsewhere"}},
+				}})
+			}()
+			synctest.Wait()
+			if err := s.SetMode(t.Context(), permission.AcceptEdits); err != nil || s.State().Mode != permission.AcceptEdits {
+				t.Errorf("the mode is %q, %v", s.State().Mode, err)
+			}
+			if err := s.Answer(t.Context(), asked.ID, ask.Answer{}); !errors.Is(err, ask.ErrAnswered) {
+				t.Errorf("a second answer: %v", err)
+			}
+			if interrupted {
+				_ = s.Interrupt(t.Context(), ErrInterrupt)
+				until[event.TurnEnded](t, s, nil)
+				if !s.State().Busy {
+					t.Error("it is idle while what a person accepted is being written")
+				}
+			}
+			close(unlocked)
+			end := until[event.TurnEnded](t, s, nil)
+			if err := <-answered; interrupted != errors.Is(err, ask.ErrUnknown) || (end.Outcome.Text == "wrote") == interrupted {
+				t.Errorf("interrupted %v: answered %v, outcome %+v", interrupted, err, end.Outcome)
+			}
+			if granted := s.tree.Granted(); len(granted) != 1 {
+				t.Errorf("granted %+v", granted)
+			}
+		})
 	}
 }

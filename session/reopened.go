@@ -151,9 +151,7 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 		if answer == nil {
 			continue
 		}
-		if err := o.handleAnswer(life, p.ask.ID, *answer); err != nil {
-			o.warn(err)
-		}
+		o.handleAnswer(life, answering{id: p.ask.ID, answer: *answer})
 	}
 	for _, p := range r.answered {
 		o.clearDesk(life, p.ask.ID)

@@ -65,7 +65,7 @@ func (k *killed) reopen(t *testing.T, change func(*Config)) *Session {
 	}
 	return open(t, k.log, model, func(c *Config) {
 		folders(c)
-		c.Asks, c.Tree = k.asks, NewTree(k.desk)
+		c.Asks, c.Tree = k.asks, NewTree(k.desk, 0)
 		if change != nil {
 			change(c)
 		}
@@ -313,7 +313,7 @@ func TestAQuestionWhoseCallIsDoneIsDropped(t *testing.T) {
 func TestAnAgentThatLeavesForGoodTakesItsQuestionsAlong(t *testing.T) {
 	k := killedWhileAsking(nil)
 	s := k.reopen(t, func(c *Config) {
-		c.Idle = func(context.Context, *event.Outcome) (*Input, error) { return nil, ErrLeave }
+		c.Life = life{idle: func(context.Context, *event.Outcome) (*Input, error) { return nil, ErrLeave }}
 	})
 	_ = s.Prompt(t.Context(), "and now leave")
 	<-s.Done()

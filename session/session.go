@@ -12,7 +12,6 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
@@ -22,76 +21,13 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Config is everything a session is made of.
-type Config struct {
-	Ref   transcript.Ref
-	Log   transcript.Log // open, its lease held; the session closes it
-	Tree  *Tree
-	Agent event.Agent // who its events are about
-	// Caller travels in the context of every turn.
-	Caller tool.Caller
-	// Line fills in what every transcript line of this session says beside the
-	// message: working folder, version, branch, team, agent.
-	Line func() transcript.Entry
-
-	Model     provider.Model
-	ModelName string
-	System    []string
-	Tools     tool.Source
-	MaxTokens int
-	Thinking  int
-	MaxRounds int // per turn; 0: no limit
-
-	Policy      permission.Policy
-	Asks        ask.Store
-	AskDeadline time.Duration // 0: questions wait for ever
-	// Accept, when set, is called by the owner with each approval that brings
-	// rule changes, before it is kept. It writes those that are meant for settings
-	// files, and returns all as they hold in this process, also with an error.
-	Accept func(ctx context.Context, answer ask.Answer) ([]ask.Suggestion, error)
-
-	// Lean says that the session shall hold as little as possible while it has
-	// nothing to do: the conversation is read back from Log at the start of each
-	// turn, and a Log with a method Rest() error is told to let go of open files.
-	Lean bool
-
-	// Preface, when set, gives what the runtime says before the first input of
-	// this opening: how things stand, to an agent that comes back. It is called
-	// by the owner, may read files, and may have nothing to say ("").
-	Preface func(ctx context.Context) string
-	// ModeNote, when set, words for the model that the permission mode has changed
-	// since it was last told something, or says "". It is called by the owner and
-	// must not block. The words go before the next input, or before the next
-	// request of a turn that runs.
-	ModeNote func(was, now permission.Mode) string
-
-	Sources []Source
-	// Begins, when set, is called by the owner when a turn begins. It must not
-	// block.
-	Begins func()
-	// Idle, when set, is called each time the session has become idle, with the
-	// turn that just ended, and again with nil on each signal of Wake while it
-	// stays idle; not before its first turn. It may return input that it found (a
-	// claimed task), or [ErrLeave] to end the session. It runs on its own goroutine
-	// and may block; no turn begins before it has returned.
-	Idle func(ctx context.Context, last *event.Outcome) (*Input, error)
-	Wake <-chan struct{}
-	// Lost, when set, is asked at opening what became of a call whose result was
-	// never kept, to be told to the model with that it is lost; "" when nothing is
-	// known. What the receipts identify counts as shown with it.
-	Lost func(call string) (text string, receipts []string)
-	// Recall, when set, is told once at opening, before any source is asked, the
-	// receipts of the entries that stand in the transcript.
-	Recall func(receipts []string)
-}
-
 // Errors of a session.
 var (
 	// ErrClosed says that the session has ended.
 	ErrClosed = errors.New("the session is closed")
 	// ErrInterrupt is the cause of a turn that a person interrupted.
 	ErrInterrupt = errors.New("interrupted by user")
-	// ErrLeave is what [Config.Idle] returns when the session shall end.
+	// ErrLeave is what [Life.Idle] returns when the session shall end.
 	ErrLeave = errors.New("the agent leaves")
 )
 

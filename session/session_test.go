@@ -195,7 +195,7 @@ func TestAnApprovalNeverOverridesADeny(t *testing.T) {
 func TestADeadlineEndsAnAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
-		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.AskDeadline = time.Hour }, write)
+		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(nil, time.Hour) }, write)
 		defer s.Attend()()
 		_ = s.Prompt(t.Context(), "go")
 		answered := until[event.Answered](t, s, nil)
@@ -290,7 +290,7 @@ func TestIdleMayFindInputAndMayLeave(t *testing.T) {
 		in := Text(TaskToTake, "a task")
 		return &in, nil
 	}
-	s := open(t, &memLog{}, echoModel(), func(c *Config) { c.Idle = idle })
+	s := open(t, &memLog{}, echoModel(), func(c *Config) { c.Life = life{idle: idle} })
 	_ = s.Prompt(t.Context(), "hello")
 	<-s.Done()
 	if len(turns) != 2 || turns[0] != "you said: hello" || turns[1] != "you said: a task" {
@@ -305,7 +305,7 @@ func TestWakeAsksIdleAgainWithoutATurn(t *testing.T) {
 	wake := make(chan struct{}, 1)
 	woken := make(chan bool, 2)
 	idle := func(_ context.Context, last *event.Outcome) (*Input, error) { woken <- last == nil; return nil, nil }
-	s := open(t, &memLog{}, echoModel(), func(c *Config) { c.Idle, c.Wake = idle, wake })
+	s := open(t, &memLog{}, echoModel(), func(c *Config) { c.Life = life{idle: idle, wake: wake} })
 	_ = s.Prompt(t.Context(), "hello")
 	if <-woken {
 		t.Error("the first call has no turn")
@@ -334,7 +334,7 @@ func TestATurnDoesNotOvertakeIdle(t *testing.T) {
 		during <- begun
 		return nil, nil
 	}
-	s = open(t, &memLog{}, echoModel(), func(c *Config) { c.Idle, c.Begins = idle, func() { begun++ } })
+	s = open(t, &memLog{}, echoModel(), func(c *Config) { c.Life = life{idle: idle, begins: func() { begun++ }} })
 	close(opened)
 	_ = s.Prompt(t.Context(), "one")
 	if n := <-during; n != 1 {
@@ -382,13 +382,13 @@ func TestALostResultSaysWhatIsKnownAndCountsAsShown(t *testing.T) {
 	}}
 	var recalled []string
 	open(t, log, echoModel(), func(c *Config) {
-		c.Lost = func(call string) (string, []string) {
+		c.Voice = voice{lost: func(call string) (string, []string) {
 			if call == log.entries[1].Message.Content[0].ID {
 				return "It was ended.", []string{"job-b1"}
 			}
 			return "", nil
-		}
-		c.Recall = func(receipts []string) { recalled = receipts }
+		}}
+		c.Life = life{opened: func(receipts []string) { recalled = receipts }}
 	})
 	entries, _ := log.Entries(t.Context())
 	if len(entries) != 4 {

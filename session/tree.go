@@ -2,6 +2,7 @@ package session
 
 import (
 	"sync"
+	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
@@ -21,13 +22,14 @@ type Tree struct {
 }
 
 // NewTree makes a tree with an open stream. desk is where its questions lie for
-// other processes; nil: nowhere.
-func NewTree(desk ask.Desk) *Tree {
+// other processes; nil: nowhere. A question that nobody answers within askTime is
+// answered with a no; 0: it waits for ever.
+func NewTree(desk ask.Desk, askTime time.Duration) *Tree {
 	t := &Tree{
 		Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: make(chan struct{}, 1),
 	}
 	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
-	t.Questions = &Questions{stream: t.Stream, desk: desk, changed: make(chan struct{}, 1)}
+	t.Questions = &Questions{stream: t.Stream, desk: desk, time: askTime, changed: make(chan struct{}, 1)}
 	return t
 }
 

@@ -88,9 +88,7 @@ func (o *owner) startTurn(life context.Context) {
 	ctx, stop := context.WithCancelCause(ctx)
 	t.stop = stop
 	o.turn, o.begun = t, true
-	if o.cfg.Begins != nil {
-		o.cfg.Begins()
-	}
+	o.cfg.Life.Begins()
 	o.publish(event.TurnStarted{Input: titleOf(input)})
 	go t.run(ctx, agent.Turn{
 		Model: o.cfg.Model, Request: o.request(messages), Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
@@ -114,21 +112,10 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 	}
 	return provider.Request{
 		Model: o.cfg.ModelName, System: o.cfg.System, Messages: messages,
-		MaxTokens: o.cfg.MaxTokens, Thinking: o.cfg.Thinking,
 		Agent: provider.Agent{
 			Name: o.cfg.Caller.AgentName, Team: o.cfg.Caller.Team,
 			Session: o.cfg.Caller.SessionID, ID: o.cfg.Caller.AgentID,
 		},
-	}
-}
-
-// offered leaves out what the mode of the moment takes away. It is called by the
-// turn before each request; whatever changes the mode has published it by then.
-func (o *owner) offered() func(tool.Spec) bool {
-	s, policy := o.Session, o.cfg.Policy
-	return func(spec tool.Spec) bool {
-		policy.Mode = s.state.Load().Mode
-		return policy.Offers(spec)
 	}
 }
 
@@ -225,9 +212,7 @@ func (o *owner) endTurn(life context.Context, err error) {
 		o.conversation = transcript.Join(o.conversation, m)
 	}
 	o.dangling = append(o.dangling, transcript.Dangling(t.entries)...)
-	if o.cfg.Idle != nil {
-		o.lastEnd = out
-	}
+	o.lastEnd = out
 	o.publish(event.TurnEnded{Outcome: *out})
 	if o.closing == nil && !o.isDue() {
 		o.publish(event.Idle{Reason: string(out.Reason)})

@@ -1,0 +1,58 @@
+package cadre
+
+import (
+	"context"
+
+	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/session"
+)
+
+// around is what the runtime does for one session: what it says to the model
+// ([session.Voice]), and what it does when the session begins, works and rests
+// ([session.Life]).
+type around struct {
+	part part
+	mail *mailSource
+	past *job.Past // nil once the session is open
+}
+
+// Preface implements [session.Voice].
+func (a *around) Preface(ctx context.Context) string {
+	if a.part.preface == nil {
+		return ""
+	}
+	return a.part.preface(ctx)
+}
+
+// ModeNote implements [session.Voice].
+func (a *around) ModeNote(was, now permission.Mode) string { return modeNote(was, now) }
+
+// Lost implements [session.Voice].
+func (a *around) Lost(call string) (text string, receipts []string) { return a.past.OfCall(call) }
+
+// Opened implements [session.Life]: what was shown does not come again.
+func (a *around) Opened(receipts []string) {
+	a.mail.recall(receipts)
+	a.past.Recall(receipts)
+	a.past = nil
+}
+
+// Begins implements [session.Life].
+func (a *around) Begins() {
+	if a.part.begins != nil {
+		a.part.begins()
+	}
+}
+
+// Idle implements [session.Life].
+func (a *around) Idle(ctx context.Context, last *event.Outcome) (*session.Input, error) {
+	if a.part.idle == nil {
+		return nil, nil
+	}
+	return a.part.idle(ctx, last)
+}
+
+// Wake implements [session.Life].
+func (a *around) Wake() <-chan struct{} { return a.part.wake }
