@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/config"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/permission"
 )
 
@@ -116,7 +117,7 @@ func (r *Runtime) folders(dirs []string) []string {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(r.cfg.Cwd, dir)
 		}
-		out = append(out, resolved(dir))
+		out = append(out, symlink.Follow(dir))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/proc"
+	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/provider"
@@ -155,7 +156,7 @@ func (r *Runtime) adoptJobs(ctx context.Context, p part) (*job.Past, error) {
 // the lead at this moment. A lead that only delegates does so to agents that work.
 func (r *Runtime) policyFor(p part) permission.Policy {
 	policy := r.policy
-	policy.PlanFile = resolved(r.planner.PlanFile(p.caller))
+	policy.PlanFile = symlink.Follow(r.planner.PlanFile(p.caller))
 	switch {
 	case p.mode != "":
 		policy.Mode = p.mode

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/config"
+	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/prompt"
 )
@@ -82,21 +83,33 @@ func (r *Runtime) systemPrompt() []string {
 
 // makePolicy puts rules, folders and mode together from flags and settings.
 func (r *Runtime) makePolicy() error {
-	p := permission.Policy{
-		Home: r.home(), Folders: []string{resolved(r.cfg.Cwd)},
-		Readable: []string{resolved(r.root.SideDir(r.cfg.Cwd, r.info.SessionID))},
+	p := permission.Policy{Names: make(map[string]string)}
+	named := func(path string) string {
+		real := symlink.Follow(path)
+		inRealFolder := filepath.Join(symlink.Follow(filepath.Dir(path)), filepath.Base(path))
+		for _, name := range []string{path, inRealFolder} {
+			if name != "" && name != real {
+				p.Names[name] = real
+			}
+		}
+		return real
 	}
+	if home := r.home(); home != "" {
+		p.Home = named(home)
+	}
+	p.Folders = []string{named(r.cfg.Cwd)}
+	p.Readable = []string{named(r.root.SideDir(r.cfg.Cwd, r.info.SessionID))}
 	for _, root := range r.stateRoots() {
-		p.StateRoots = append(p.StateRoots, resolved(root))
+		p.StateRoots = append(p.StateRoots, named(root))
 	}
 	for _, dir := range r.cfg.AddDirs {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(r.cfg.Cwd, dir)
 		}
-		p.Folders = append(p.Folders, resolved(dir))
+		p.Folders = append(p.Folders, named(dir))
 	}
 	for _, dir := range r.settings.Permissions.Directories {
-		p.Folders = append(p.Folders, resolved(dir.Path))
+		p.Folders = append(p.Folders, named(dir.Path))
 	}
 	mode := r.cfg.Mode
 	if mode == "" {
@@ -132,7 +145,7 @@ func (r *Runtime) rules(flags []string, flag string, fromFiles []config.Rule) ([
 			r.info.Warnings = append(r.info.Warnings, f.From.String()+": "+err.Error())
 			continue
 		}
-		rules = append(rules, permission.SourcedRule{Rule: rule, Source: f.From.String(), Base: f.From.Base})
+		rules = append(rules, permission.SourcedRule{Rule: rule, Source: f.From.String(), Base: symlink.Follow(f.From.Base)})
 	}
 	for _, text := range flags {
 		rule, err := permission.ParseRule(text)
@@ -174,16 +187,4 @@ func (r *Runtime) childEnv() []string {
 		env = append(env, name+"="+value)
 	}
 	return env
-}
-
-// resolved follows symbolic links as far as the path exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	parent := filepath.Dir(path)
-	if parent == path {
-		return path
-	}
-	return filepath.Join(resolved(parent), filepath.Base(path))
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/cadre-dev/cadre/internal/shellword"
 )
 
 // What to do without iTerm2 or its tool.
@@ -70,7 +72,7 @@ func (t *iterm2) Open(ctx context.Context, s Spec) (Place, error) {
 	p := Place{Terminal: ITerm2, Pane: id, Window: s.Window}
 	// The shell there is interactive; a space keeps the line out of most
 	// histories, and exec closes the pane with the script.
-	if _, err := t.run(ctx, "session", "run", " exec /bin/sh "+quote(s.Script), "--session", id); err != nil {
+	if _, err := t.run(ctx, "session", "run", " exec /bin/sh "+shellword.Quote(s.Script), "--session", id); err != nil {
 		closing := t.Close(context.WithoutCancel(ctx), p)
 		return Place{}, errors.Join(fmt.Errorf("start a program in iTerm2 pane %s: %w", id, err), closing)
 	}
@@ -196,6 +198,3 @@ func (t *iterm2) Tail(ctx context.Context, p Place, lines int) (string, error) {
 	}
 	return lastLines(screen, lines), nil
 }
-
-// quote makes one word of a path for the shell.
-func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }

@@ -86,13 +86,13 @@ func TestITerm2(t *testing.T) {
 		}},
 		{pane.Spec{Title: "-x", Script: "/s"}, []string{
 			"session|split|--session|NEW-1",
-			"session|run| exec /bin/sh '/s'|--session|NEW-2",
+			"session|run| exec /bin/sh /s|--session|NEW-2",
 			"session|set-name|--session|NEW-2|--|-x",
 			"session|focus|LEAD",
 		}},
 		{pane.Spec{Title: "w3", Script: "/s", Window: true}, []string{
 			"tab|new",
-			"session|run| exec /bin/sh '/s'|--session|NEW-3",
+			"session|run| exec /bin/sh /s|--session|NEW-3",
 			"session|set-name|--session|NEW-3|--|w3",
 			"session|focus|LEAD",
 		}},

@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/shellword"
 )
 
 // maxCommand is the longest command line that is looked into, in bytes. What is
@@ -154,7 +155,7 @@ func (r *review) askCommand() Decision {
 	return Decision{
 		Behavior:    Ask,
 		Reason:      fmt.Sprintf("No rule allows to run %s here%s.", words[0], r.whyPrefixFailed(words)),
-		Remedy:      "--allowedTools " + quote(rule.String()),
+		Remedy:      "--allowedTools " + shellword.Quote(rule.String()),
 		Suggestions: suggestRule("allow", rule, ask.LocalSettings),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/shellword"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -193,7 +194,7 @@ func (r *review) byDefault() Decision {
 	case r.Spec.Outward:
 		return Decision{
 			Behavior: Ask, Reason: fmt.Sprintf("%s reaches outside this program, and no rule allows it.", r.Spec.Name),
-			Remedy: "--allowedTools " + quote(r.Spec.Name), Suggestions: suggestRule("allow", Rule{Tool: r.Spec.Name}, ask.LocalSettings),
+			Remedy: "--allowedTools " + shellword.Quote(r.Spec.Name), Suggestions: suggestRule("allow", Rule{Tool: r.Spec.Name}, ask.LocalSettings),
 		}
 	}
 	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches neither files nor commands.", r.Spec.Name)}

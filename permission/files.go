@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/shellword"
 )
 
 // pathsAllowed allows a call whose every path is allowed, by a rule or because
@@ -83,7 +84,7 @@ func (r *review) askOutside(path, verb string) Decision {
 	dir := filepath.Dir(path)
 	d := Decision{
 		Behavior: Ask, Reason: fmt.Sprintf("%s wants to %s %s, which is outside the working folders.", r.Spec.Name, verb, path),
-		Remedy: "--add-dir " + quote(dir),
+		Remedy: "--add-dir " + shellword.Quote(dir),
 	}
 	if verb == "read" {
 		d.Suggestions = suggestRule("allow", Rule{Tool: "Read", Content: folderPattern(dir)}, ask.Session)

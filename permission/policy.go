@@ -20,6 +20,9 @@ type Policy struct {
 	// teams/ and tasks/ are closed to agents; the rest is protected.
 	StateRoots []string
 	Home       string // what "~/" stands for; "" when it is unknown
+	// Names are other names of folders, over symbolic links, by the folder's path.
+	// Commands use them: nobody resolves what stands in a command line.
+	Names map[string]string
 	// PlanFile may be read and written in every mode, unless a rule says no.
 	PlanFile string
 }

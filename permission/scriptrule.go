@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -196,13 +197,24 @@ func (r *review) appendPaths(paths, bases []string, text string) []string {
 		return paths
 	}
 	if rest, ok := strings.CutPrefix(text, "~"); ok && r.Home != "" && (rest == "" || rest[0] == '/') {
-		return append(paths, filepath.Join(r.Home, rest))
+		return r.appendNamed(paths, filepath.Join(r.Home, rest))
 	}
 	if filepath.IsAbs(text) {
-		return append(paths, filepath.Clean(text))
+		return r.appendNamed(paths, filepath.Clean(text))
 	}
 	for _, base := range bases {
-		paths = append(paths, filepath.Join(base, text))
+		paths = r.appendNamed(paths, filepath.Join(base, text))
+	}
+	return paths
+}
+
+// appendNamed adds a path, and what it is when a folder in it goes by another name.
+func (r *review) appendNamed(paths []string, path string) []string {
+	paths = append(paths, path)
+	for _, name := range slices.Sorted(maps.Keys(r.Names)) {
+		if rel, ok := relative(name, path, exact); ok {
+			paths = append(paths, filepath.Join(r.Names[name], filepath.FromSlash(rel)))
+		}
 	}
 	return paths
 }

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/cadre-dev/cadre/internal/symlink"
 )
 
 // File is an instruction file with its imports in place.
@@ -50,7 +52,7 @@ func Instructions(p Places) ([]File, []string) {
 	if p.Cwd == "" {
 		return r.files, r.warnings
 	}
-	cwd := resolve(p.Cwd)
+	cwd := symlink.Follow(p.Cwd)
 	git := gitRoot(cwd)
 	for _, dir := range r.chain(cwd) {
 		tree := dir
@@ -103,7 +105,7 @@ func (r *reader) userReach(dir string) reach {
 
 // chain is the folders below home, or from the top, down to dir.
 func (r *reader) chain(dir string) []string {
-	home := resolve(r.Home)
+	home := symlink.Follow(r.Home)
 	chain := []string{dir}
 	for parent := filepath.Dir(dir); parent != dir && parent != home && dir != home; parent = filepath.Dir(dir) {
 		chain = append(chain, parent)
@@ -162,19 +164,11 @@ func gitRoot(dir string) string {
 	}
 }
 
-// resolve follows symbolic links; a path that does not exist stays as it is.
-func resolve(path string) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved
-	}
-	return path
-}
-
 func (r *reader) resolveAll(paths ...string) []string {
 	var out []string
 	for _, path := range paths {
 		if filepath.IsAbs(path) {
-			out = append(out, resolve(path))
+			out = append(out, symlink.Follow(path))
 		}
 	}
 	return out

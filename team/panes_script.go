@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/internal/lazy"
+	"github.com/cadre-dev/cadre/internal/shellword"
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
@@ -105,14 +106,14 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 	for _, v := range terminalVariables {
 		line("\t\t${%[1]s+\"%[1]s=$%[1]s\"} \\", v)
 	}
-	line("\t\t/bin/sh %s", shellWord(f.script))
+	line("\t\t/bin/sh %s", shellword.Quote(f.script))
 	line("fi")
 	line("PATH=/usr/bin:/bin")
-	line("rm -f -- %s", shellWord(f.script))
+	line("rm -f -- %s", shellword.Quote(f.script))
 	line("unset %s", stageVariable)
 	line("trap : INT QUIT # for the program to take")
 	line(`tries=0`)
-	line(`while [ -e %s ]; do`, shellWord(f.gate))
+	line(`while [ -e %s ]; do`, shellword.Quote(f.gate))
 	line("\tsleep 0.05 2>/dev/null || sleep 1")
 	line("\ttries=$((tries + 1))")
 	// A lead that was killed leaves the gate closed, and nobody else knows of us.
@@ -122,19 +123,19 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 	for _, entry := range slices.Concat(env, claudeVariables) {
 		v, value, _ := strings.Cut(entry, "=")
 		if variableName().MatchString(v) && !slices.Contains(terminalVariables, v) && !slices.Contains(shellVariables, v) {
-			line("export %s=%s", v, shellWord(value))
+			line("export %s=%s", v, shellword.Quote(value))
 		}
 	}
 	words := make([]string, len(command))
 	for i, word := range command {
-		words[i] = shellWord(word)
+		words[i] = shellword.Quote(word)
 	}
-	line("cd -- %s &&", shellWord(dir))
+	line("cd -- %s &&", shellword.Quote(dir))
 	line("\t%s", strings.Join(words, " "))
 	line("code=$?")
-	line(`printf '%%s\n' "$code" 2>/dev/null >%s`, shellWord(f.exit))
+	line(`printf '%%s\n' "$code" 2>/dev/null >%s`, shellword.Quote(f.exit))
 	line(`if [ "$code" -ne 0 ]; then`)
-	line("\tprintf '\\n%%s has ended with exit code %%s. Press Enter to close this pane.\\n' %s \"$code\"", shellWord(name))
+	line("\tprintf '\\n%%s has ended with exit code %%s. Press Enter to close this pane.\\n' %s \"$code\"", shellword.Quote(name))
 	line("\tread -r code")
 	line("fi")
 	return b.String()
@@ -143,9 +144,6 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 // claudeVariables are what programs look at to know where they are (seed
 // claude-code-teams §7.3).
 var claudeVariables = []string{"CLAUDECODE=1", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1", "CLAUDE_CODE_ENTRYPOINT=cli"}
-
-// shellWord makes one word of a text, whatever stands in it.
-func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // flags are the flags of a teammate (facts: claude-code §4.3, §0 row 6): its mode
 // is the lead's, and one that must plan has no other.

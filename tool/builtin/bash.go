@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -92,7 +93,7 @@ func (t bash) Access(_ context.Context, call tool.Call) tool.Access {
 	if failed != nil {
 		return tool.Access{}
 	}
-	return tool.Access{Command: in.Command, Dir: realPath(t.w.Dir())}
+	return tool.Access{Command: in.Command, Dir: symlink.Follow(t.w.Dir())}
 }
 
 // errTimedOut is why a command was ended that took too long.

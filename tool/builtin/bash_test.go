@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cadre-dev/cadre/internal/shellword"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -136,16 +137,16 @@ func TestBashKeepsTheFolder(t *testing.T) {
 			{"cd / | cat", d.path("a")},
 			{"cd nowhere", d.path("a")},
 			{"set -e; cd ../c; false", d.path("c")},
-			{"cd " + quote(odd), odd},
+			{"cd " + shellword.Quote(odd), odd},
 			{"true", odd},
 			{"cd ../link", d.path("a/b")},
 			{"cd ../..; kill -TERM $$", ""}, // may or may not be told
-			{"cd " + quote(d.dir), d.dir},
+			{"cd " + shellword.Quote(d.dir), d.dir},
 			{"if; cd a", d.dir},
 			{"exec sh -c 'cd a'", d.dir},
 			{"pwd() { echo /; }; cd c", d.path("c")},
 			{"PWD=/; true", d.path("c")},
-			{"cd " + quote(d.dir) + "; exec 3>&- 9>&- 1>&- 2>&-", d.dir},
+			{"cd " + shellword.Quote(d.dir) + "; exec 3>&- 9>&- 1>&- 2>&-", d.dir},
 		}
 		for _, tt := range tests {
 			d.call("Bash", args{"command": tt.command})

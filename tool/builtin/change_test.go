@@ -344,37 +344,6 @@ func TestLedgerBeginEndsWithItsContext(t *testing.T) {
 	again()
 }
 
-func TestRealPath(t *testing.T) {
-	d := newDesk(t)
-	d.put("dir/file", "")
-	link(t, "dir", d.path("link"))
-	link(t, "../dir", d.path("dir/up"))
-	link(t, "nowhere/at/all", d.path("dangling"))
-	link(t, "loop", d.path("loop"))
-	tests := map[string]string{
-		"dir/file":          "dir/file",
-		"link/file":         "dir/file",
-		"link/../dir/file":  "dir/file",
-		"link/up/up/file":   "dir/file",
-		"dangling":          "nowhere/at/all",
-		"dangling/x":        "nowhere/at/all/x",
-		"dangling/../x":     "nowhere/at/x",
-		"new/deep/file":     "new/deep/file",
-		"new/../dir/file":   "dir/file",
-		"./dir//file/":      "dir/file",
-		"loop":              "loop",
-		"dir/up/dir/../a b": "dir/a b",
-	}
-	for path, want := range tests {
-		if got := realPath(d.dir + "/" + path); got != d.path(want) {
-			t.Errorf("%s is %s, want %s", path, got, d.path(want))
-		}
-	}
-	if got := realPath("/../.."); got != "/" && runtime.GOOS != "windows" {
-		t.Errorf("above the root: %s", got)
-	}
-}
-
 func TestAccessIsResolved(t *testing.T) {
 	d := newDesk(t)
 	d.put("secret/.env", "")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -29,9 +30,9 @@ const maxCheckOutput = 10_000
 // its commands have gone since.
 func (c checker) dir(caller tool.Caller) string {
 	if caller.Cwd != "" {
-		return realPath(caller.Cwd)
+		return symlink.Follow(caller.Cwd)
 	}
-	return realPath(c.space.start)
+	return symlink.Follow(c.space.start)
 }
 
 // checkRun is how a check ended.

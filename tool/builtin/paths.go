@@ -10,54 +10,6 @@ import (
 	"syscall"
 )
 
-// realPath follows the symbolic links in an absolute path, component by
-// component as the system does, also where they lead to something that does not
-// exist: a path that would be created through a dangling link is named by where
-// it would be created. What cannot be looked at stays as it is.
-func realPath(path string) string {
-	const maxLinks = 255
-	volume := filepath.VolumeName(path)
-	root := volume + string(filepath.Separator)
-	done, rest, links := root, components(path[len(volume):]), 0
-	for len(rest) > 0 {
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			done = filepath.Dir(done)
-			continue
-		}
-		next := filepath.Join(done, part)
-		target, ok := linkTarget(next)
-		if !ok || links == maxLinks {
-			done = next
-			continue
-		}
-		links++
-		if filepath.IsAbs(target) {
-			done = filepath.VolumeName(target) + string(filepath.Separator)
-			target = target[len(filepath.VolumeName(target)):]
-		}
-		rest = append(components(target), rest...)
-	}
-	return done
-}
-
-func components(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
-}
-
-func linkTarget(path string) (string, bool) {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&os.ModeSymlink == 0 {
-		return "", false
-	}
-	target, err := os.Readlink(path)
-	return target, err == nil
-}
-
 // similarFiles finds files that a path that does not exist may have meant: in
 // its folder those with a name like it, and the same name in the working folder.
 func similarFiles(path, cwd string) []string {

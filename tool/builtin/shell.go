@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/cadre-dev/cadre/internal/proc"
+	"github.com/cadre-dev/cadre/internal/shellword"
 	"github.com/cadre-dev/cadre/job"
 )
 
@@ -80,8 +81,8 @@ func (s *shellRun) prefix() string {
 	if s.files == "" {
 		return ""
 	}
-	trap := "{ set +x; } 2>/dev/null; [ \"$PWD\" = " + quote(s.dir) + " ] || command pwd -P >" + quote(s.cwdFile()) + " 2>/dev/null"
-	return "trap " + quote(trap) + " EXIT; "
+	trap := "{ set +x; } 2>/dev/null; [ \"$PWD\" = " + shellword.Quote(s.dir) + " ] || command pwd -P >" + shellword.Quote(s.cwdFile()) + " 2>/dev/null"
+	return "trap " + shellword.Quote(trap) + " EXIT; "
 }
 
 func (s *shellRun) cwdFile() string { return s.files + ".cwd" }
@@ -102,9 +103,6 @@ func (s *shellRun) folderAtEnd() string {
 	}
 	return dir
 }
-
-// quote makes text one word of the shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // shellPath finds the shell: bash, or else sh.
 var shellPath = sync.OnceValues(func() (string, error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/proc"
+	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -92,7 +93,7 @@ func (w *Workspace) locate(path string) (shown, real string) {
 	if !filepath.IsAbs(path) {
 		path = w.Dir() + string(filepath.Separator) + path
 	}
-	return filepath.Clean(path), realPath(path)
+	return filepath.Clean(path), symlink.Follow(path)
 }
 
 // brief is a path for reading: relative when it lies in the working folder.
