@@ -168,7 +168,14 @@ func (r *Runtime) watchLead(ctx context.Context) {
 			orphaned = time.Now()
 			r.warn(fmt.Errorf("the lead of %s is gone; without it this teammate ends in %s, to be resumed later", r.seat.Team, r.settings.OrphanGrace))
 		}
-		if time.Since(orphaned) >= r.settings.OrphanGrace {
+		if time.Since(orphaned) < r.settings.OrphanGrace {
+			continue
+		}
+		ends, err := r.seat.EndWithoutLead(ctx)
+		if err != nil {
+			r.warn(err) // it is tried again at the next look
+		}
+		if ends {
 			r.tree.Stream.Publish(r.leadAgent(), event.Noticed{Level: "warning", Text: "the lead did not come back; to go on with the team: cadre team resume " + r.seat.Team})
 			_ = r.lead.Close(errOrphan)
 			return

@@ -39,6 +39,7 @@ type AgentRecord struct {
 	PlanFile    string    `json:"planFile,omitempty"` // of a teammate that must plan first
 	Signs       bool      `json:"signs"`              // its program is ours, and seals its protocol messages
 	Starting    bool      `json:"starting,omitempty"` // in a pane, where its lead has not seen it run yet
+	Orphaned    bool      `json:"orphaned,omitempty"` // its process ends because the lead is gone
 	Since       time.Time `json:"since"`
 	Ended       *Ending   `json:"ended,omitempty"` // it is leaving, and its lead has not been notified yet
 }

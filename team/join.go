@@ -91,8 +91,32 @@ func (s *Seat) rememberSelf(ctx context.Context, by tool.Caller) error {
 		return err
 	}
 	r.AgentID, r.SessionID, r.Project, r.Backend = by.AgentID, by.SessionID, by.Cwd, s.backend
-	r.Signs, r.Starting, r.Ended = true, false, nil
+	r.Signs, r.Starting, r.Orphaned, r.Ended = true, false, false, nil
 	return s.Remember(ctx, r)
+}
+
+// EndWithoutLead reports whether the process of the agent may end because its lead
+// is gone. That it ends is kept before the lead is looked for once more: so either
+// the lead is seen here, or a lead that comes back just now sees that it has to start
+// the teammate again, which runs for another moment ([Panes.Adopt]).
+func (s *Seat) EndWithoutLead(ctx context.Context) (bool, error) {
+	if _, err := s.config(ctx); errors.Is(err, roster.ErrNotFound) {
+		return true, nil // there is no team to come back to
+	}
+	r, _, err := s.teams.record(ctx, s.Address())
+	if err != nil {
+		return false, err
+	}
+	r.Orphaned = true
+	if err := s.Remember(ctx, r); err != nil {
+		return false, err
+	}
+	present, known, err := s.teams.LeadPresent(ctx, s.Team)
+	if err == nil && known && !present {
+		return true, nil
+	}
+	r.Orphaned = false
+	return false, errors.Join(err, s.Remember(ctx, r))
 }
 
 // checkedIn keeps that a teammate in a pane runs, if that is another program: ours

@@ -179,6 +179,43 @@ func TestPresent(t *testing.T) {
 	}
 }
 
+// A teammate ends for want of a lead only when there is none after it has kept that it
+// does.
+func TestEndWithoutLead(t *testing.T) {
+	w := apartTeam(t, "w1")
+	w1 := w.seat(t, "w1")
+	check := func(what string, want bool) {
+		t.Helper()
+		ends, err := w1.EndWithoutLead(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := w.kept.Records().Get(t.Context(), "alpha", roster.RecordAgent, "w1")
+		var record roster.AgentRecord
+		if err == nil {
+			err = json.Unmarshal(doc, &record)
+		}
+		if ends != want || record.Orphaned != want || err != nil {
+			t.Errorf("%s: it ends: %v, and keeps %v, %v", what, ends, record.Orphaned, err)
+		}
+	}
+	check("with a lead", false)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("without a lead", true)
+	w.endProcess(t, "w1")
+	if err := w.startProcess(t, "w1"); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	if _, _, err := w.Reopen(t.Context(), leader); err != nil {
+		t.Fatal(err)
+	}
+	w1 = w.seat(t, "w1")
+	check("brought back", false)
+}
+
 // A new team can be led again after it was deleted, and by another process.
 func TestDeleteGivesUpTheLeadsPlace(t *testing.T) {
 	w := alphaTeam(t)

@@ -120,8 +120,9 @@ func kill(p roster.Process) error {
 }
 
 // Adopt takes a teammate that an earlier lead has started under watch, when it
-// still lives: ours when its place is taken, another program when its pane is
-// open. It starts nothing.
+// still lives: ours when its place is taken and it is not about to end for want of a
+// lead ([Seat.EndWithoutLead]), another program when its pane is open. It starts
+// nothing.
 func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err error) {
 	place, _, err := b.recorded(ctx, who)
 	if err != nil {
@@ -131,13 +132,17 @@ func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err
 	if _, m.ours, err = b.cfg.Presence.Find(ctx, who); err != nil {
 		return false, err
 	}
+	var r roster.AgentRecord
+	if _, err := b.kept(ctx, roster.RecordAgent, who, &r); err != nil || r.Orphaned {
+		return false, err
+	}
 	var seen roster.Activity
 	if _, err := b.kept(ctx, roster.RecordActivity, who, &seen); err != nil {
 		return false, err
 	}
 	m.active = seen.Active
 	if !m.ours {
-		lives, err := b.foreignLives(ctx, m)
+		lives, err := b.foreignLives(ctx, r, m)
 		if !lives || err != nil {
 			return false, err
 		}
@@ -147,10 +152,9 @@ func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err
 
 // foreignLives reports whether a program that is not ours runs in a pane: of one
 // that is ours, an open pane only shows why it has ended.
-func (b *Panes) foreignLives(ctx context.Context, m *paneMate) (bool, error) {
-	var r roster.AgentRecord
-	if _, err := b.kept(ctx, roster.RecordAgent, m.who, &r); err != nil || r.Signs {
-		return false, err
+func (b *Panes) foreignLives(ctx context.Context, r roster.AgentRecord, m *paneMate) (bool, error) {
+	if r.Signs {
+		return false, nil
 	}
 	return b.isOpen(ctx, m.place)
 }

@@ -4,6 +4,7 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -352,6 +353,35 @@ func TestPanesAdopt(t *testing.T) {
 			}
 			w.nobodyRuns(t, "w2")
 		})
+	}
+}
+
+// A teammate that runs still, and is about to end because its lead was gone, is not
+// taken over: it has to be started again.
+func TestPanesDoNotAdoptWhoEndsWithoutLead(t *testing.T) {
+	w := newPaneWorld(t, "mate")
+	w.spawn(t, "w1")
+	if err := w.panes.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := w.files.Records().Get(t.Context(), "alpha", roster.RecordAgent, "w1")
+	var record roster.AgentRecord
+	if err == nil {
+		err = json.Unmarshal(doc, &record)
+	}
+	record.Orphaned = true
+	if err == nil {
+		doc, err = json.Marshal(record)
+	}
+	if err == nil {
+		err = w.files.Records().Put(t.Context(), "alpha", roster.RecordAgent, "w1", doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	if lives, err := w.panes.Adopt(t.Context(), at("w1")); lives || err != nil {
+		t.Errorf("it is taken over: %v, %v", lives, err)
 	}
 }
 

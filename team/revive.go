@@ -117,7 +117,7 @@ func (s *Seat) beginAgain(ctx context.Context, r roster.AgentRecord, m roster.Me
 		}
 	}
 	r.AgentID, r.SessionID, r.Project = "", "", ""
-	r.Backend, r.Signs, r.Starting = m.BackendType, !m.Apart(), m.Apart()
+	r.Backend, r.Signs, r.Starting, r.Orphaned = m.BackendType, !m.Apart(), m.Apart(), false
 	if err := s.Remember(ctx, r); err != nil {
 		return err
 	}
