@@ -95,13 +95,6 @@ func (o *owner) openQuestion(id string) *question {
 	return nil
 }
 
-// unsent says that a question could not be sent to where its answer would come
-// from.
-type unsent struct {
-	id  string
-	err error
-}
-
 // endUnsent refuses what nobody else can answer: the call would wait for ever.
 func (o *owner) endUnsent(life context.Context, u unsent) {
 	q := o.openQuestion(u.id)

@@ -7,31 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
-	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
-)
-
-// What arrives by the queue beside [Input].
-type (
-	interrupt struct{ cause error }
-	answering struct {
-		id     string
-		answer ask.Answer
-		done   chan<- error
-	}
-	setMode struct {
-		mode permission.Mode
-		done chan<- struct{} // closed when it holds
-	}
-	setModel struct {
-		model provider.Model
-		name  string
-	}
-	sourceInput []Input
-	sourceError struct{ err error }
 )
 
 // owner is the state of a session. Only its goroutine touches it.
@@ -126,7 +104,7 @@ func (o *owner) takeNext(life context.Context) {
 	select {
 	case msg := <-o.queue:
 		o.arrived = true
-		o.handle(life, msg)
+		msg.reach(life, o)
 	case step := <-o.steps():
 		o.takeStep(life, step)
 	case end := <-o.turnEnd():
@@ -139,37 +117,6 @@ func (o *owner) takeNext(life context.Context) {
 		o.telling = false
 	case <-ended:
 		o.leave(context.Cause(life))
-	}
-}
-
-// handle takes one message of the queue.
-func (o *owner) handle(life context.Context, msg any) {
-	switch msg := msg.(type) {
-	case Input:
-		o.queueInput(msg)
-	case sourceInput:
-		for _, in := range msg {
-			o.queueInput(in)
-		}
-	case sourceError:
-		o.warn(msg.err)
-	case interrupt:
-		if o.turn != nil {
-			o.turn.interrupt(msg.cause)
-		}
-	case answering:
-		o.handleAnswer(life, msg)
-	case accepted:
-		o.endAccept(life, msg)
-	case setMode:
-		o.changeMode(msg.mode)
-		close(msg.done)
-	case setModel:
-		o.cfg.Model, o.cfg.ModelName = msg.model, msg.name
-	case permitRequest:
-		o.permit(life, msg)
-	case unsent:
-		o.endUnsent(life, msg)
 	}
 }
 
@@ -329,7 +276,7 @@ func (o *owner) pump(ctx context.Context, src Source) {
 		if ctx.Err() != nil {
 			return
 		}
-		var msg any = sourceInput(inputs)
+		var msg message = sourceInput(inputs)
 		if err != nil {
 			msg = sourceError{err}
 		}

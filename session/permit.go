@@ -12,15 +12,6 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// permitRequest asks the owner for a permission decision.
-type permitRequest struct {
-	call     tool.Call
-	spec     tool.Spec
-	access   tool.Access
-	approved bool // a person has approved; only a deny can still stop it
-	reply    chan agent.Verdict
-}
-
 // permitFunc is what the loop calls from the goroutine of each call. It gives
 // up with the context, whatever the owner does.
 func (o *owner) permitFunc() func(context.Context, tool.Tool, tool.Call) agent.Verdict {
@@ -119,13 +110,6 @@ func (o *owner) accept(life context.Context, a answering) {
 			a.done <- ErrClosed
 		}
 	})
-}
-
-// accepted is an answer whose rule changes are written where they belong, or not,
-// for the reason of err. They count in this session all the same.
-type accepted struct {
-	answering
-	err error
 }
 
 // endAccept stores the answer. When its turn has ended meanwhile, the call has got

@@ -38,7 +38,7 @@ type Session struct {
 	tree   *Tree
 	agent  event.Agent
 	caller tool.Caller
-	queue  chan any
+	queue  chan message
 	gone   chan struct{} // closed when the owner has ended
 	end    context.CancelCauseFunc
 	state  atomic.Pointer[State]
@@ -65,7 +65,7 @@ type State struct {
 func Open(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{
 		ref: cfg.Ref, tree: cfg.Tree, agent: cfg.Agent, caller: cfg.Caller,
-		queue: make(chan any), gone: make(chan struct{}),
+		queue: make(chan message), gone: make(chan struct{}),
 	}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.end = end
@@ -189,7 +189,7 @@ func (s *Session) Close(cause error) error {
 
 // put hands a message to the owner. From before it is there until it has taken
 // effect on the state, it counts as coming.
-func (s *Session) put(ctx context.Context, msg any) error {
+func (s *Session) put(ctx context.Context, msg message) error {
 	s.coming.Add(1)
 	select {
 	case s.queue <- msg:
