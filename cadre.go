@@ -120,7 +120,7 @@ type Info struct {
 }
 
 // Open starts a main session: new, continued or forked. It makes no request.
-// Errors that callers can act on are wrapped: [provider.ErrNoModel],
+// Errors that callers can act on are wrapped: [*ConfigError], [provider.ErrNoModel],
 // [transcript.ErrNotFound] and [*transcript.HeldError].
 func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
@@ -170,6 +170,9 @@ func (c *Config) complete() error {
 			return fmt.Errorf("find the working folder: %w", err)
 		}
 		c.Cwd = dir
+	}
+	if err := c.check(); err != nil {
+		return err
 	}
 	if c.Root == "" {
 		root, err := layout.Find(c.Getenv)

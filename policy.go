@@ -23,17 +23,17 @@ func (r *Runtime) loadSettings() error {
 	}
 	options := r.settingsFiles()
 	if r.cfg.SettingSources != nil {
-		scopes, err := config.ParseScopes(*r.cfg.SettingSources)
-		if err != nil {
-			return err
-		}
-		options.Scopes = scopes
+		options.Scopes, _ = config.ParseScopes(*r.cfg.SettingSources) // checked when the Config was completed
 	}
 	effective, warnings := config.Load(options)
+	if err := checkFlag(effective, warnings); err != nil {
+		return err
+	}
 	r.settings = effective.Settings
 	for _, w := range warnings {
 		r.info.Warnings = append(r.info.Warnings, w.String())
 	}
+	r.info.Warnings = append(r.info.Warnings, r.cfg.missingTools()...)
 	return nil
 }
 

@@ -73,7 +73,7 @@ func syntaxError(err error) *lineError {
 		_, text, _ = strings.Cut(text, ": ")
 		text = fmt.Sprintf("column %d: %s", column, text)
 	}
-	return &lineError{line, "no valid JSON: " + text}
+	return &lineError{line, "not valid JSON: " + text}
 }
 
 func (p *parsed) typeError(text []byte, err error) *lineError {

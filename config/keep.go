@@ -155,12 +155,12 @@ func (m *merge) accepted() document {
 	case errors.Is(err, fs.ErrNotExist):
 		return document{}
 	case err != nil:
-		m.warn(source, 0, "cannot be read, so nothing of it counts: "+err.Error())
+		m.warn(source, 0, "cannot be read: "+reason(err), lostFile)
 		return document{}
 	}
 	p, bad := parse(text)
 	if bad != nil {
-		m.warn(source, bad.line, bad.text+"; nothing of this file counts")
+		m.warn(source, bad.line, bad.text, lostFile)
 		return document{}
 	}
 	return p.document

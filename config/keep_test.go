@@ -186,7 +186,7 @@ func TestABrokenListOfWhatWasAcceptedAcceptsNothing(t *testing.T) {
 	if err := os.WriteFile(m.Root.Accepted(m.Project), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if e := m.load("nothing of this file counts", "ignored permissions.allow (1)"); len(e.Permissions.Allow) > 0 {
+	if e := m.load("nothing in this file takes effect", "ignored permissions.allow (1)"); len(e.Permissions.Allow) > 0 {
 		t.Errorf("allow %v", e.Permissions.Allow)
 	}
 }

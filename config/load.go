@@ -14,6 +14,12 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
+// What follows from a mistake where work goes on nevertheless.
+const (
+	ignored  = "it is ignored"
+	lostFile = "nothing in this file takes effect"
+)
+
 // maxFile is the largest settings file that is read, in bytes.
 const maxFile = 1 << 20
 
@@ -35,7 +41,9 @@ type Options struct {
 // Load reads the settings files and merges them: user, project, local, flag,
 // later ones first. Rules and folders add up, other values replace. In each
 // scope .claude comes before .cadre, so ours win. A missing file is none; one
-// that cannot be read or parsed is skipped whole, with a warning.
+// that cannot be read or parsed is skipped whole, with a warning. Whoever gave a Flag
+// should refuse to go on when there is a warning about it: its deny rules may be
+// missing.
 func Load(o Options) (Effective, []Warning) {
 	m := &merge{Options: o, into: Effective{Settings: defaults(), Origin: map[string]Source{}}}
 	for _, source := range o.files() {
@@ -44,7 +52,7 @@ func Load(o Options) (Effective, []Warning) {
 			continue
 		}
 		if err != nil {
-			m.warn(source, 0, "cannot be read, so nothing of it counts: "+err.Error())
+			m.warn(source, 0, "cannot be read: "+reason(err), lostFile)
 			continue
 		}
 		m.add(source, text)
@@ -122,14 +130,28 @@ type merge struct {
 	warnings []Warning
 }
 
-func (m *merge) warn(s Source, line int, text string) {
+// warn notes what is wrong with a source, and what follows from it where work goes on
+// nevertheless.
+func (m *merge) warn(s Source, line int, text, consequence string) {
+	if s.Scope != Flag && consequence != "" {
+		text += "; " + consequence
+	}
 	m.warnings = append(m.warnings, Warning{Source: s, Line: line, Text: text})
+}
+
+// reason is an error of the file system without the path, which the warning names.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
 }
 
 func (m *merge) add(source Source, text []byte) {
 	p, bad := parse(text)
 	if bad != nil {
-		m.warn(source, bad.line, bad.text+"; nothing of this file counts")
+		m.warn(source, bad.line, bad.text, lostFile)
 		return
 	}
 	layer := Layer{Source: source, Trusted: true, Raw: p.raw}
@@ -176,7 +198,7 @@ var planApprovals = []string{"auto", "lead", "person"}
 
 func (m *merge) setWord(source Source, p *parsed, key string, to, from *string, words []string) {
 	if from != nil && !slices.Contains(words, *from) {
-		m.warn(source, p.line("/"+key), fmt.Sprintf("%s %q is ignored: want %s", key, *from, strings.Join(words, ", ")))
+		m.warn(source, p.line("/"+key), fmt.Sprintf("%s %q is not one of %s", key, *from, strings.Join(words, ", ")), ignored)
 		return
 	}
 	set(m, source, key, to, from)
@@ -205,7 +227,7 @@ func (m *merge) setMillis(source Source, p *parsed, key string, to *time.Duratio
 		return
 	}
 	if *from < 0 || *from > maxMillis {
-		m.warn(source, p.line("/"+key), fmt.Sprintf("%s %d is ignored: want 0 to %d milliseconds", key, *from, maxMillis))
+		m.warn(source, p.line("/"+key), fmt.Sprintf("%s %d is not in the range from 0 to %d milliseconds", key, *from, maxMillis), ignored)
 		return
 	}
 	*to = time.Duration(*from) * time.Millisecond
@@ -216,7 +238,7 @@ func (m *merge) addEnv(source Source, p *parsed) {
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		value := string(p.Env[name])
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
-			m.warn(source, p.line("/env"), fmt.Sprintf("env %q is ignored: it cannot be an environment variable", name))
+			m.warn(source, p.line("/env"), fmt.Sprintf("env %q cannot be the name of an environment variable", name), ignored)
 			continue
 		}
 		if m.into.Env == nil {

@@ -159,15 +159,15 @@ func TestComments(t *testing.T) {
 
 func TestBrokenFilesAreSkippedWhole(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"no comma", "{\n  \"model\": \"m\"\n  \"x\": 1\n}", "settings.json:3: no valid JSON: column 3: "},
-		{"cut off", "{\n  \"model\": \"m\",\n", "settings.json:3: no valid JSON"},
+		{"no comma", "{\n  \"model\": \"m\"\n  \"x\": 1\n}", "settings.json:3: not valid JSON: column 3: "},
+		{"cut off", "{\n  \"model\": \"m\",\n", "settings.json:3: not valid JSON"},
 		{"empty", " \n", "settings.json:1: the file is empty"},
 		{"a list", "[]", "settings.json:1: want a JSON object, found array"},
 		{"wrong type", "{\n  \"syncWrites\": true,\n  \"permissions\": {\n    // here\n    \"allow\": \"Read\"\n  }\n}", "settings.json:5: permissions.allow must be a list, found string"},
 		{"wrong number", "{\"syncWrites\": true,\n\"askDeadlineMs\": \"1\"}", "settings.json:2: askDeadlineMs must be a whole number, found string"},
 		{"wrong env", "{\"syncWrites\": true,\n\"env\": {\"A\": []}}", "settings.json:2: the value of an environment variable is a string"},
 		{"deep", strings.Repeat("[", 100000), "brackets open at once"},
-		{"binary", "\x00\x01", "settings.json:1: no valid JSON"},
+		{"binary", "\x00\x01", "settings.json:1: not valid JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestFlagNamesAFile(t *testing.T) {
 		t.Errorf("model %q from %s", e.Model, e.From("model"))
 	}
 	m.Flag = "{\n x}"
-	e := m.load("--settings:2: no valid JSON")
+	e := m.load("--settings:2: not valid JSON")
 	if e.Model != "" {
 		t.Errorf("model %q", e.Model)
 	}

@@ -41,10 +41,10 @@ func (m *merge) narrow(source Source, p *parsed) {
 		untrusted = append(untrusted, p.dropWidening(accepted)...)
 	}
 	if len(never) > 0 {
-		m.warn(source, 0, "ignored "+strings.Join(never, ", ")+": never taken from a project; set it in your own settings")
+		m.warn(source, 0, "ignored "+strings.Join(never, ", ")+": a project cannot set this; set it in your own settings", "")
 	}
 	if len(untrusted) > 0 {
-		m.warn(source, 0, "ignored "+strings.Join(untrusted, ", ")+": this project is not trusted (--trust); its deny and ask rules count all the same")
+		m.warn(source, 0, "ignored "+strings.Join(untrusted, ", ")+": this project is not trusted (--trust); its deny and ask rules apply all the same", "")
 	}
 }
 

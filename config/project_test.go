@@ -20,7 +20,7 @@ func TestUntrustedProject(t *testing.T) {
 			m := newMachine(t)
 			m.write(file, planted)
 			e := m.load(
-				"ignored env.ANTHROPIC_BASE_URL, env.NODE_OPTIONS, env.PATH, env.ld_preload: never",
+				"ignored env.ANTHROPIC_BASE_URL, env.NODE_OPTIONS, env.PATH, env.ld_preload: a project",
 				"ignored permissions.allow (1), permissions.additionalDirectories (1), env (1), printWaitCeilingMs, askDeadlineMs, modelRetryMs, modelFirstByteMs, modelSilenceMs, syncWrites: this project is not trusted",
 			)
 			if len(e.Permissions.Allow)+len(e.Permissions.Directories)+len(e.Env) > 0 || e.SyncWrites || e.AskDeadline != 0 ||
@@ -41,7 +41,7 @@ func TestTrustedProject(t *testing.T) {
 	m := newMachine(t)
 	m.TrustProject = true
 	m.write(".claude/settings.json", planted)
-	e := m.load("ignored env.ANTHROPIC_BASE_URL, env.NODE_OPTIONS, env.PATH, env.ld_preload: never")
+	e := m.load("ignored env.ANTHROPIC_BASE_URL, env.NODE_OPTIONS, env.PATH, env.ld_preload: a project")
 	if diff := cmp.Diff(map[string]string{"FOO": "bar"}, e.Env); diff != "" {
 		t.Errorf("env (-want +got):\n%s", diff)
 	}
@@ -89,7 +89,7 @@ func TestAProjectNeverBringsItsOwnModel(t *testing.T) {
 	m := newMachine(t)
 	m.TrustProject = true
 	m.write(".claude/settings.json", `{"model": "scripted:./evil.json"}`)
-	if e := m.load(`ignored model "scripted:./evil.json": never`); e.Model != "" {
+	if e := m.load(`ignored model "scripted:./evil.json": a project`); e.Model != "" {
 		t.Errorf("model %q", e.Model)
 	}
 }

@@ -29,7 +29,7 @@ func ParseScopes(list string) ([]Scope, error) {
 				scopes = append(scopes, s)
 			}
 		default:
-			return nil, fmt.Errorf("setting source %q: want user, project or local", s)
+			return nil, fmt.Errorf("%q is not one of user, project, local", s)
 		}
 	}
 	return scopes, nil

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/tui"
-	"github.com/spf13/cobra"
 )
 
 func newAsksCommand() *cobra.Command {
@@ -171,17 +172,15 @@ func (p place) findAsk(ctx context.Context, id string) (askView, error) {
 	if len(found) == 1 {
 		return found[0], nil
 	}
-	e := &exit{code: exitFailed, err: fmt.Errorf("no question %q waits", id), hint: "cadre asks lists them."}
+	e := usagef("no question %q is open", id)
 	if len(found) > 1 {
-		e.err = fmt.Errorf("%q is the beginning of %d questions", id, len(found))
+		e = usagef("%q is the beginning of %d questions", id, len(found))
 	}
 	var ids []string
 	for _, a := range all {
 		ids = append(ids, a.ID)
 	}
-	if near := near.Names(id, ids); len(near) > 0 {
-		e.hint = "Did you mean " + strings.Join(near, " or ") + "?"
-	}
+	e.hint = or(didYouMean(near.Names(id, ids)), "cadre asks lists them.")
 	return askView{}, e
 }
 

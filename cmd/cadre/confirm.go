@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/cadre-dev/cadre/internal/near"
 )
 
 // confirm asks before something is lost. Without a person there is no yes.
@@ -52,15 +54,27 @@ func between(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// unknownCommand says that no command below cmd has this name, and which may have been
+// meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			names = append(append(names, below.Name()), below.Aliases...)
+		}
+	}
+	e := usagef("unknown command %q for %s", name, cmd.CommandPath())
+	e.hint = or(didYouMean(near.Names(name, names)), cmd.CommandPath()+" --help lists its commands.")
+	return e
+}
+
 // group makes a verb that has only verbs below it.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				e := usagef("unknown command %q for %s", args[0], cmd.CommandPath())
-				e.hint = cmd.CommandPath() + " --help lists them."
-				return e
+				return unknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	cadre "github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
 	"github.com/cadre-dev/cadre/tui"
@@ -78,19 +80,24 @@ const noModelHint = `Give cadre a model in one of three ways:
   --model scripted:FILE                      (a script instead of a model)
 To see a team at work without any model: cadre demo`
 
+const sessionsHint = "cadre sessions ls lists the sessions of this folder, and with --all those of every folder."
+
 // explain finds the code and the hint for an error of the library.
 func explain(err error) *exit {
 	e := &exit{code: exitFailed, err: err}
 	var held *transcript.HeldError
 	var failed *provider.Error
 	var open *cadre.OpenWorkError
+	var config *cadre.ConfigError
 	switch {
+	case errors.As(err, &config):
+		e.code, e.hint = exitUsage, didYouMean(config.Near)
 	case errors.Is(err, provider.ErrNoModel):
 		e.code, e.hint = exitNoModel, noModelHint
 	case errors.As(err, &held):
 		e.hint = fmt.Sprintf("To go on in a copy while it is open: cadre --resume %s --fork-session", held.Ref.Session)
 	case errors.Is(err, transcript.ErrNotFound):
-		e.hint = "cadre sessions ls lists the sessions of this folder, and with --all those of every folder."
+		e.hint = sessionsHint
 	case errors.As(err, &failed):
 		e.code = codeOfClass(string(failed.Class))
 	case errors.As(err, &open):
@@ -99,6 +106,40 @@ func explain(err error) *exit {
 		e.code = exitInterrupted
 	}
 	return e
+}
+
+// didYouMean is the hint that names what may have been meant; "" for nothing.
+func didYouMean(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	return "Did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// lastTurn is how the main session's last turn ended; nil when none has.
+func lastTurn(usage []event.AgentTally) *event.Outcome {
+	for _, u := range usage {
+		if u.Agent.ID == "" {
+			return u.Last
+		}
+	}
+	return nil
+}
+
+// turnError is the error of a run whose last turn ended like this: nil when that was
+// in order. It says nothing by itself.
+func turnError(last *event.Outcome) error {
+	switch {
+	case last == nil:
+		return nil
+	case last.Reason == event.Interrupted:
+		return exitWith(exitInterrupted)
+	case last.Reason == event.MaxRounds:
+		return exitWith(exitLimit)
+	case last.Reason == event.Failed:
+		return exitWith(codeOfClass(last.Class))
+	}
+	return nil
 }
 
 // codeOfClass is the exit code for an error of the model's API.

@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cadre-dev/cadre/internal/near"
 )
 
 // verbs are the commands beside the conversation. A word is a verb only in the
@@ -53,6 +56,8 @@ func newRootCommand(args []string) *cobra.Command {
 		for _, v := range verbs {
 			root.AddCommand(newVerb(v))
 		}
+		root.AddCommand(newCompletionCommand())
+		root.SetHelpCommand(newHelpCommand())
 		return root
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -98,7 +103,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		GetSpecifiedName() string
 		GetSpecifiedShortnames() string
 	}
-	if !errors.As(err, &unknown) || !strings.HasPrefix(err.Error(), "unknown") {
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &invalid):
+		return usagef("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), plainValueError(invalid))
+	case !errors.As(err, &unknown) || !strings.HasPrefix(err.Error(), "unknown"):
 		return &exit{code: exitUsage, err: err}
 	}
 	name, dashes := unknown.GetSpecifiedName(), "--"
@@ -111,6 +120,18 @@ func flagError(cmd *cobra.Command, err error) error {
 		e.hint = "(Did you mean --" + near + "?)"
 	}
 	return e
+}
+
+// plainValueError says what is wrong with the value of a flag.
+func plainValueError(invalid *pflag.InvalidValueError) error {
+	var number *strconv.NumError
+	switch cause := invalid.Unwrap(); {
+	case !errors.As(cause, &number):
+		return cause
+	case invalid.GetFlag().Value.Type() == "bool":
+		return errors.New("want true or false")
+	}
+	return errors.New("want a number")
 }
 
 func nearFlag(cmd *cobra.Command, name string) string {

@@ -125,7 +125,9 @@ func findSession(ctx context.Context, places []place, id string) (place, transcr
 			return p, info, err
 		}
 	}
-	return place{}, transcript.Info{}, fmt.Errorf("session %q: %w", id, transcript.ErrNotFound)
+	e := usagef("session %q: %w", id, transcript.ErrNotFound)
+	e.hint = sessionsHint
+	return place{}, transcript.Info{}, e
 }
 
 func newSessionsShow() *cobra.Command {

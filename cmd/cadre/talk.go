@@ -75,10 +75,14 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 		Cost:    func() string { return costTable(rt.Usage()) },
 		Settled: rt.Settled, Close: rt.Shutdown, Kill: rt.Kill,
 	})
-	usage := costLine(rt.Usage())
+	used := rt.Usage()
+	usage := costLine(used)
 	o.note(usage)
 	if usage != "" && !o.noPersistence {
 		o.note("Go on with: cadre --resume " + rt.Info().SessionID)
+	}
+	if err == nil && !terminal { // nobody saw how it went
+		return turnError(lastTurn(used))
 	}
 	return talkEnd(err)
 }

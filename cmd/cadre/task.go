@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/tui"
-	"github.com/spf13/cobra"
 )
 
 func newTaskCommand() *cobra.Command {
@@ -82,22 +83,43 @@ func (p place) tasksOf(ctx context.Context, list string) ([]taskView, error) {
 	return viewTasks(list, p.root, tasks), err
 }
 
+// lists are the names of all lists: also those of teams that have no task yet.
+func (p place) lists(ctx context.Context) ([]string, error) {
+	lists, err := p.Tasks().Lists(ctx)
+	if err != nil {
+		return nil, err
+	}
+	teams, err := folders(p.root.TeamsDir())
+	lists = append(lists, teams...)
+	slices.Sort(lists)
+	return slices.Compact(lists), err
+}
+
 func listTasks(ctx context.Context, places []place, args []string, asJSON bool) error {
 	all := []taskView{}
 	var errs []error
+	var known []string
 	for _, p := range places {
-		lists := args
-		if len(lists) == 0 {
-			var err error
-			if lists, err = p.Tasks().Lists(ctx); err != nil {
-				return err
-			}
+		lists, err := p.lists(ctx)
+		if err != nil {
+			return err
+		}
+		known = append(known, lists...)
+		switch {
+		case len(args) == 0:
+		case slices.Contains(lists, layout.DirName(args[0])):
+			lists = args
+		default:
+			lists = nil
 		}
 		for _, list := range lists {
 			views, err := p.tasksOf(ctx, list)
 			errs = append(errs, err)
 			all = append(all, views...)
 		}
+	}
+	if len(args) > 0 && !slices.Contains(known, layout.DirName(args[0])) {
+		return noList(args[0], known)
 	}
 	err := errors.Join(errs...)
 	switch {
@@ -155,16 +177,23 @@ func showTask(ctx context.Context, places []place, list, id string, asJSON bool)
 				return printTask(v, asJSON)
 			}
 		}
-		lists, err := p.Tasks().Lists(ctx)
+		lists, err := p.lists(ctx)
 		if err != nil {
 			return err
 		}
 		known = append(known, lists...)
 	}
-	e := &exit{code: exitFailed, err: fmt.Errorf("there is no task #%s in the list %q", id, list), hint: "cadre task ls lists the tasks."}
-	if near := near.Names(list, known); len(near) > 0 && !slices.Contains(known, layout.DirName(list)) {
-		e.hint = "Did you mean the list " + strings.Join(near, " or ") + "?"
+	if !slices.Contains(known, layout.DirName(list)) {
+		return noList(list, known)
 	}
+	e := usagef("there is no task #%s in the list %q", id, list)
+	e.hint = fmt.Sprintf("cadre task ls %s lists its tasks.", list)
+	return e
+}
+
+func noList(name string, known []string) error {
+	e := usagef("there is no task list %q", name)
+	e.hint = or(didYouMean(near.Names(name, known)), "cadre task ls lists the tasks of all lists.")
 	return e
 }
 

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tui"
-	"github.com/spf13/cobra"
 )
 
 func newTeamCommand() *cobra.Command {
@@ -82,10 +82,8 @@ func findTeam(ctx context.Context, places []place, name string) (place, roster.R
 		}
 		known = append(known, names...)
 	}
-	e := &exit{code: exitFailed, err: fmt.Errorf("there is no team %q", name), hint: "cadre team ls lists the teams."}
-	if near := near.Names(name, known); len(near) > 0 {
-		e.hint = "Did you mean " + strings.Join(near, " or ") + "?"
-	}
+	e := usagef("there is no team %q", name)
+	e.hint = or(didYouMean(near.Names(name, known)), "cadre team ls lists the teams.")
 	return place{}, roster.Roster{}, e
 }
 

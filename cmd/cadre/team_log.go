@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/transcript"
 	"github.com/cadre-dev/cadre/tui"
-	"github.com/spf13/cobra"
 )
 
 func newTeamLog() *cobra.Command {

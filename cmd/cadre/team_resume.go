@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 
-	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/spf13/cobra"
+
+	"github.com/cadre-dev/cadre/mailbox"
 )
 
 func newTeamResume() *cobra.Command {
@@ -15,7 +17,7 @@ func newTeamResume() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume NAME [prompt]", Short: "Open a team again: its lead and every teammate",
 		Long: "Goes on with the lead's session, in its folder, and brings its teammates back with their history, tasks and\nmail. With -p it answers one prompt; else it is a conversation. Takes the flags of cadre itself.",
-		Args: cobra.MinimumNArgs(1),
+		Args: between(1, math.MaxInt, "the name of a team, and a prompt or none"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lead, err := leadToResume(cmd.Context(), args[0])
 			if err != nil {

@@ -8,9 +8,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
-	"github.com/spf13/cobra"
 )
 
 func newTeamSend() *cobra.Command {
@@ -55,12 +56,7 @@ func sendMail(ctx context.Context, places []place, name, agent, text string) err
 
 // noMember says who else is on the roster.
 func noMember(unknown *roster.UnknownMemberError) *exit {
-	e := &exit{
-		code: exitFailed, err: fmt.Errorf("there is no %q in team %s", unknown.Name, unknown.Team),
-		hint: "Members: " + strings.Join(unknown.Members, ", "),
-	}
-	if len(unknown.Near) > 0 {
-		e.hint = "Did you mean " + strings.Join(unknown.Near, " or ") + "?"
-	}
+	e := usagef("there is no %q in team %s", unknown.Name, unknown.Team)
+	e.hint = or(didYouMean(unknown.Near), "Its members are "+strings.Join(unknown.Members, ", ")+".")
 	return e
 }

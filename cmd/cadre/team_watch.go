@@ -7,11 +7,12 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func newTeamWatch() *cobra.Command {

@@ -90,6 +90,9 @@ func TestTeammatesGetTheLeadsFlags(t *testing.T) {
 			"--tools", "TeamCreate,Agent", "--allowedTools", "Read", "--allowedTools", "Bash(git log *)", "--disallowedTools", "Bash(rm *),Edit",
 			"--add-dir", "more", "--add-dir", "/usr", "--settings", c.settings, "--setting-sources", "user", "--system-prompt", prompt,
 			"--append-system-prompt", "-x", "--trust", "--no-session-persistence", "--permission-mode", "acceptEdits")
+		if err := os.Mkdir(filepath.Join(cmd.Dir, "more"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%v\n%s%s", err, stdout, stderr)
 		}
