@@ -64,7 +64,8 @@ var goroutines = map[string]string{
 	"session":       "the owner, its turn, its sources, the calls that may block for it, and the watch over each child's end",
 	"agent":         "calls of one reply that run beside each other",
 	"job":           "each job, which nobody's waiting keeps alive",
-	"team":          "members that are stopped together, watches over several inboxes, and over teammates in panes",
+	"team":          "members that are stopped together, and watches over several inboxes",
+	"teammate":      "the watch over teammates in panes",
 	"filestore":     "the one lookout for what other processes write",
 	"tool/builtin":  "the workers of a search without ripgrep, and what a Wait waits for",
 	"tui":           "the keyboard, the events, and what the conversation waits for",
@@ -94,7 +95,6 @@ var largeTypes = map[string]string{
 	"cadre.Runtime":    "wiring of a lead and of a teammate in one type",
 	"team.Teams":       "every act of a lead",
 	"team.Seat":        "every act of a member",
-	"team.PanesConfig": "what teammates in panes need from the runtime",
 	"tui.conversation": "input, output and questions of a conversation in one type",
 }
 
@@ -113,6 +113,7 @@ var largePackages = map[string]string{
 // a description of a message finds it in a lower room.
 var teamUsers = map[string]string{
 	".":            "puts a team together with its stores and sessions",
+	"teammate":     "starts, resumes and stops teammates for a team",
 	"tool/builtin": "the tools of teams and tasks act for the caller's seat",
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/cadre-dev/cadre/pane"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/teammate"
 )
 
 // backends is where the teammates of this runtime run ([team.Backend]): in this
@@ -27,9 +28,9 @@ type backends struct {
 
 	mu     sync.Mutex
 	chosen bool
-	panes  *team.Panes // nil: in this process
-	former *team.Panes // for panes of an earlier process, while new teammates run in this one
-	advice string      // what the person was told last
+	panes  *teammate.Panes // nil: in this process
+	former *teammate.Panes // for panes of an earlier process, while new teammates run in this one
+	advice string          // what the person was told last
 }
 
 // backend chooses for the runtime; nil for a teammate, which starts nobody.
@@ -58,7 +59,7 @@ func (b *backends) mode() string {
 
 // choose finds the panes to use; nil for none. The choice stands, unless something
 // was in the way of panes: it may be gone by the next time.
-func (b *backends) choose(ctx context.Context) (*team.Panes, error) {
+func (b *backends) choose(ctx context.Context) (*teammate.Panes, error) {
 	b.mu.Lock()
 	panes, chosen := b.panes, b.chosen
 	b.mu.Unlock()
@@ -103,18 +104,22 @@ func (b *backends) tell(text string) {
 	b.r.tree.Stream.Publish(b.r.leadAgent(), event.Noticed{Level: "info", Text: text})
 }
 
-func (b *backends) open(terminal pane.Terminal) *team.Panes {
+func (b *backends) open(terminal pane.Terminal) *teammate.Panes {
 	r := b.r
 	program := r.mateProgram()
-	return team.NewPanes(team.PanesConfig{
+	return teammate.NewPanes(teammate.PanesConfig{
 		Terminal: terminal, Known: b.terms.Known,
-		Dir:     filepath.Join(r.root.SideDir(r.cfg.Cwd, r.info.SessionID), "starts"),
-		Command: []string{program.path}, Env: r.mateEnv(), Flags: program.inherited(&r.cfg), Model: program.model,
-		Mode: func() string { return string(r.lead.State().Mode) }, Resume: r.resumable,
-		Ready:   func(ctx context.Context, name string) error { return r.readyFor(ctx, program, name) },
-		Rosters: r.stores.teams, Mail: r.stores.mail, Records: r.stores.records, Presence: r.stores.presence,
-		Gone: func(ctx context.Context, who mailbox.Address, why string) error { return r.teams.Gone(ctx, who, why) },
-		Tell: b.tell,
+		Dir: filepath.Join(r.root.SideDir(r.cfg.Cwd, r.info.SessionID), "starts"),
+		Program: teammate.Program{
+			Command: []string{program.path}, Env: r.mateEnv(), Flags: program.inherited(&r.cfg), Model: program.model,
+			Mode: func() string { return string(r.lead.State().Mode) }, Resume: r.resumable,
+			Ready: func(ctx context.Context, name string) error { return r.readyFor(ctx, program, name) },
+		},
+		PaneStores: teammate.PaneStores{
+			Rosters: r.stores.teams, Mail: r.stores.mail, Records: r.stores.records, Presence: r.stores.presence,
+		},
+		Gone:   func(ctx context.Context, who mailbox.Address, why string) error { return r.teams.Gone(ctx, who, why) },
+		Notify: b.tell,
 	})
 }
 
@@ -175,7 +180,7 @@ func (b *backends) Stop(ctx context.Context, who mailbox.Address, cause error) e
 
 // forRecorded is the panes to deal with a teammate that has one; nil when it has
 // none.
-func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*team.Panes, error) {
+func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*teammate.Panes, error) {
 	if panes := b.known(); panes != nil {
 		return panes, nil
 	}
@@ -202,7 +207,7 @@ func (b *backends) forRecorded(ctx context.Context, who mailbox.Address) (*team.
 }
 
 // known is what looks after panes already; nil for nothing.
-func (b *backends) known() *team.Panes {
+func (b *backends) known() *teammate.Panes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return cmp.Or(b.panes, b.former)
@@ -231,7 +236,7 @@ func (r *Runtime) closePanes(watch context.Context) {
 // close ends what looks after panes.
 func (b *backends) close(ctx context.Context) error {
 	b.mu.Lock()
-	open := []*team.Panes{b.panes, b.former}
+	open := []*teammate.Panes{b.panes, b.former}
 	b.mu.Unlock()
 	var errs []error
 	for _, panes := range open {

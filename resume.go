@@ -30,7 +30,7 @@ func (r *Runtime) pickSession(ctx context.Context) (transcript.Ref, error) {
 }
 
 // resumable makes the conversation of a teammate one that a process of its own can
-// resume, and returns its session id ([team.PanesConfig]). What it was told inside
+// resume, and returns its session id ([teammate.PanesConfig]). What it was told inside
 // its lead's process is copied into a main session, with the marks of the mail
 // that it has seen, its open questions and what became of its jobs.
 func (r *Runtime) resumable(ctx context.Context, record roster.AgentRecord) (string, error) {

@@ -2,9 +2,13 @@ package team
 
 import (
 	"context"
+	"strings"
+	"time"
 
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // Backend is where teammates run: in this process, or in a pane of a terminal.
@@ -57,4 +61,33 @@ type Spawn struct {
 	// Placed is for the backend to call once the teammate has its place, if it takes
 	// much longer until it runs. nil: nobody waits for it.
 	Placed func()
+}
+
+// DeliverPrompt posts the first message of a teammate that reads it from its inbox,
+// in its lead's name and without a summary (facts: claude-code §5.2), and returns it.
+// A teammate that comes back gets the note about its return instead of its prompt,
+// which it has had. When there is nothing to say, nothing is posted and the message is
+// the zero one.
+func (s Spawn) DeliverPrompt(ctx context.Context) (mailbox.Message, error) {
+	text := s.Member.Prompt
+	if s.Record != nil {
+		text = unremind(s.Input)
+	}
+	if text == "" {
+		return mailbox.Message{}, nil
+	}
+	to := s.Seat.Address()
+	prompt := s.Seat.unique(to, mailbox.Message{From: mailbox.LeadName, Text: text, Timestamp: protocol.Stamp(time.Now())})
+	lead := event.Agent{Session: s.LeadSession, Name: mailbox.LeadName}
+	return prompt, s.Seat.teams.post(ctx, lead, to, prompt, sealedText)
+}
+
+// unremind removes the tag that marks the runtime's own words from a note: as mail
+// the note is the lead's.
+func unremind(note string) string {
+	const before, after = "<system-reminder>\n", "\n</system-reminder>"
+	if strings.HasPrefix(note, before) && strings.HasSuffix(note, after) {
+		return note[len(before) : len(note)-len(after)]
+	}
+	return note
 }

@@ -119,9 +119,9 @@ func (s *Seat) EndWithoutLead(ctx context.Context) (bool, error) {
 	return false, errors.Join(err, s.Remember(ctx, r))
 }
 
-// checkedIn keeps that a teammate in a pane runs, if that is another program: ours
-// has kept it itself.
-func (s *Seat) checkedIn(ctx context.Context) error {
+// CheckedIn records that a teammate with a process of its own has been seen running.
+// It does nothing for a program of ours, which records that itself ([Teams.Join]).
+func (s *Seat) CheckedIn(ctx context.Context) error {
 	r, _, err := s.teams.record(ctx, s.Address())
 	if err != nil || r.Signs || !r.Starting {
 		return err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package team_test
+package teammate_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/cadre-dev/cadre/pane"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/teammate"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,7 +32,7 @@ func TestPanesStart(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) {
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) {
 		c.Env = append(c.Env, "NASTY="+nasty, "LONG="+strings.Repeat("x'", 50_000), "EMPTY=", "BYTES=\xff\xfe",
 			"not a name=1", "SHELLOPTS=x", "CLAUDECODE=0")
 	})
@@ -55,7 +56,7 @@ func TestPanesStart(t *testing.T) {
 	}
 	want := []string{
 		"--agent-id", "w1@alpha", "--agent-name", "w1", "--team-name", "alpha", "--agent-color", "blue",
-		"--parent-session-id", leader.SessionID, "--agent-type", "general-purpose", "--model", "haiku",
+		"--parent-session-id", "session-1", "--agent-type", "general-purpose", "--model", "haiku",
 	}
 	if diff := cmp.Diff(want, seen.Args); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
@@ -96,7 +97,7 @@ func TestPanesStart(t *testing.T) {
 
 func TestPanesFlags(t *testing.T) {
 	mode := ""
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) {
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) {
 		c.Mode = func() string { return mode }
 		c.Flags = []string{"--allowedTools", "Read,Bash(git log *)"}
 	})
@@ -138,7 +139,7 @@ func TestPanesFlags(t *testing.T) {
 // A teammate that does not check in has not started: nothing of it is left, and
 // the error shows what its pane did.
 func TestPanesNoCheckIn(t *testing.T) {
-	w := newPaneWorld(t, "silent", func(c *team.PanesConfig) { c.CheckIn = 2 * time.Second })
+	w := newPaneWorld(t, "silent", func(c *teammate.PanesConfig) { c.CheckIn = 2 * time.Second })
 	_, err := w.Spawn(t.Context(), w.by, team.SpawnRequest{Name: "w1", Prompt: "p"})
 	if err == nil || !strings.Contains(err.Error(), "not checked in within 2s") || !strings.Contains(err.Error(), "I say nothing to my lead.") {
 		t.Errorf("error %v", err)
@@ -148,7 +149,7 @@ func TestPanesNoCheckIn(t *testing.T) {
 
 // A program that ends at once is not waited for.
 func TestPanesProgramThatEnds(t *testing.T) {
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) { c.Command = []string{"/no/such/program"} })
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) { c.Command = []string{"/no/such/program"} })
 	_, err := w.Spawn(t.Context(), w.by, team.SpawnRequest{Name: "w1", Prompt: "p"})
 	if err == nil || !strings.Contains(err.Error(), "exit code 127") || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("error %v", err)
@@ -201,7 +202,7 @@ func (r failingRecords) Put(ctx context.Context, name, kind, record string, doc 
 
 // A pane that cannot be recorded is not left open.
 func TestPanesRecordFails(t *testing.T) {
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) { c.Records = failingRecords{c.Records} })
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) { c.Records = failingRecords{c.Records} })
 	_, err := w.Spawn(t.Context(), w.by, team.SpawnRequest{Name: "w1", Prompt: "p"})
 	if !errors.Is(err, errDisk) {
 		t.Errorf("error %v", err)
@@ -233,7 +234,7 @@ func (w *paneWorld) nothingLeft(t *testing.T, name string) {
 // Outside tmux the person is told, once, how to look at the panes.
 func TestPanesPrivateServer(t *testing.T) {
 	name := ""
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) {
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) {
 		name = filepath.Base(c.Dir) + "-" + filepath.Base(t.TempDir())
 		choice, err := pane.NewDetector(pane.Environment{Vars: os.Environ(), Server: name}).Choose(t.Context(), pane.Tmux)
 		if err != nil {
@@ -329,7 +330,7 @@ func TestPanesAdopt(t *testing.T) {
 			if err := first.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Spawn(t.Context(), w.by, team.SpawnRequest{Name: "w3", Prompt: "p"}); !errors.Is(err, team.ErrPanesClosed) {
+			if _, err := w.Spawn(t.Context(), w.by, team.SpawnRequest{Name: "w3", Prompt: "p"}); !errors.Is(err, teammate.ErrPanesClosed) {
 				t.Errorf("a start after the end: %v", err)
 			}
 			if err := w.Teams.Close(); err != nil {
@@ -419,7 +420,7 @@ func TestPanesStopFromRecord(t *testing.T) {
 // A teammate that comes back goes on with its conversation; it gets a note in the
 // place of its prompt.
 func TestPanesRevive(t *testing.T) {
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) {
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) {
 		c.Resume = func(_ context.Context, r roster.AgentRecord) (string, error) { return "again-" + r.SessionID, nil }
 	})
 	m := w.spawn(t, "w1")
@@ -461,7 +462,7 @@ func TestPanesRevive(t *testing.T) {
 
 // A process that does not care about its terminal is killed.
 func TestPanesStopDeaf(t *testing.T) {
-	w := newPaneWorld(t, "deaf", func(c *team.PanesConfig) { c.HangUp = time.Second })
+	w := newPaneWorld(t, "deaf", func(c *teammate.PanesConfig) { c.HangUp = time.Second })
 	w.spawn(t, "w1")
 	if err := w.panes.Stop(t.Context(), at("w1"), errors.New("enough")); err != nil {
 		t.Fatal(err)
@@ -473,7 +474,7 @@ func TestPanesStopDeaf(t *testing.T) {
 func TestPanesStopApproved(t *testing.T) {
 	for _, mode := range []string{"mate", "foreign"} {
 		t.Run(mode, func(t *testing.T) {
-			w := newPaneWorld(t, mode, func(c *team.PanesConfig) { c.Leave = time.Minute; c.Look = time.Hour })
+			w := newPaneWorld(t, mode, func(c *teammate.PanesConfig) { c.Leave = time.Minute; c.Look = time.Hour })
 			m := w.spawn(t, "w1")
 			stopped := make(chan error, 1)
 			go func() { stopped <- w.panes.Stop(t.Context(), at("w1"), team.ErrShutdownApproved) }()
@@ -488,7 +489,7 @@ func TestPanesStopApproved(t *testing.T) {
 
 // One that agreed and does not end is ended.
 func TestPanesStopApprovedButStays(t *testing.T) {
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) { c.Leave = 50 * time.Millisecond })
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) { c.Leave = 50 * time.Millisecond })
 	w.spawn(t, "w1")
 	if err := w.panes.Stop(t.Context(), at("w1"), team.ErrShutdownApproved); err != nil {
 		t.Fatal(err)
@@ -513,7 +514,7 @@ func TestPanesStopStranger(t *testing.T) {
 // when it reads that.
 func TestPanesApprovalIsNoLoss(t *testing.T) {
 	looked := make(chan struct{}, 1)
-	w := newPaneWorld(t, "mate", func(c *team.PanesConfig) { c.Mail = &watchedMail{Store: c.Mail, lead: looked} })
+	w := newPaneWorld(t, "mate", func(c *teammate.PanesConfig) { c.Mail = &watchedMail{Store: c.Mail, lead: looked} })
 	m := w.spawn(t, "w1")
 	approval := `{"type":"shutdown_approved","requestId":"shutdown-1@w1","from":"w1","timestamp":"2026-11-21T03:18:57.981Z"}`
 	err := w.files.Mail().Post(t.Context(), at(mailbox.LeadName), mailbox.Message{From: "w1", Text: approval, Timestamp: "2026-11-21T03:18:57.981Z"})
@@ -552,7 +553,7 @@ func (m *watchedMail) Unread(ctx context.Context, at mailbox.Address) ([]mailbox
 // A report that the team could not take is made again.
 func TestPanesReportAgain(t *testing.T) {
 	calls := 0
-	w := newPaneWorld(t, "foreign", func(c *team.PanesConfig) {
+	w := newPaneWorld(t, "foreign", func(c *teammate.PanesConfig) {
 		gone := c.Gone
 		c.Gone = func(ctx context.Context, who mailbox.Address, why string) error {
 			if calls++; calls == 1 {
@@ -587,7 +588,7 @@ func (r *toldRecords) Put(ctx context.Context, name, kind, record string, doc []
 // in between.
 func TestPanesSeeWhoWorks(t *testing.T) {
 	told := make(chan bool, 10)
-	w := newPaneWorld(t, "foreign", func(c *team.PanesConfig) { c.Records = &toldRecords{c.Records, told} })
+	w := newPaneWorld(t, "foreign", func(c *teammate.PanesConfig) { c.Records = &toldRecords{c.Records, told} })
 	w.spawn(t, "w1")
 	says := func(active bool) {
 		t.Helper()

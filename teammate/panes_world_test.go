@@ -1,6 +1,6 @@
 //go:build unix
 
-package team_test
+package teammate_test
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"github.com/cadre-dev/cadre/pane"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/teammate"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -29,8 +30,8 @@ import (
 type paneWorld struct {
 	*team.Teams
 	files  *filestore.Store
-	panes  *team.Panes
-	cfg    team.PanesConfig
+	panes  *teammate.Panes
+	cfg    teammate.PanesConfig
 	root   string
 	socket string
 	lead   string // the lead's pane
@@ -40,10 +41,10 @@ type paneWorld struct {
 	told   []string
 }
 
-func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) *paneWorld {
+func newPaneWorld(t *testing.T, mode string, change ...func(*teammate.PanesConfig)) *paneWorld {
 	t.Helper()
 	w := &paneWorld{root: t.TempDir(), gone: make(chan string, 10)}
-	w.by = leader
+	w.by = tool.Caller{SessionID: "session-1", Model: "model-1"}
 	w.by.Cwd = w.root
 	w.startTmux(t)
 	w.files = filestore.New(layout.Root(w.root))
@@ -52,11 +53,14 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.cfg = team.PanesConfig{
-		Dir: filepath.Join(w.root, "start"), Command: []string{self},
-		Env:  append(os.Environ(), mateVariable+"="+mode+" "+w.root, "TMUX=of the lead", "TMUX_PANE=%lead"),
-		Mail: w.files.Mail(), Records: w.files.Records(), Presence: w.files.Presence(),
-		Poll: 10 * time.Millisecond, Look: 20 * time.Millisecond,
+	w.cfg = teammate.PanesConfig{
+		Dir: filepath.Join(w.root, "start"),
+		Program: teammate.Program{
+			Command: []string{self},
+			Env:     append(os.Environ(), mateVariable+"="+mode+" "+w.root, "TMUX=of the lead", "TMUX_PANE=%lead"),
+		},
+		PaneStores: teammate.PaneStores{Mail: w.files.Mail(), Records: w.files.Records(), Presence: w.files.Presence()},
+		PaneTiming: teammate.PaneTiming{Poll: 10 * time.Millisecond, Look: 20 * time.Millisecond},
 		Gone: func(ctx context.Context, who mailbox.Address, why string) error {
 			if err := w.Teams.Gone(ctx, who, why); err != nil {
 				return err
@@ -64,7 +68,7 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) 
 			w.gone <- who.Agent + ": " + why
 			return nil
 		},
-		Tell: func(text string) { w.told = append(w.told, text) },
+		Notify: func(text string) { w.told = append(w.told, text) },
 	}
 	for _, f := range change {
 		f(&w.cfg)
@@ -83,7 +87,7 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*team.PanesConfig)) 
 func (w *paneWorld) restart(t *testing.T) {
 	t.Helper()
 	w.cfg.Rosters = roster.NewRepairingStore(w.files.Teams(), w.files.Records())
-	w.panes = team.NewPanes(w.cfg)
+	w.panes = teammate.NewPanes(w.cfg)
 	w.Teams = team.New(team.Options{
 		Store: w.cfg.Rosters, Mail: w.files.Mail(), Tasks: w.files.Tasks(), Backend: w.panes,
 		Seals: w.files.Seals(), Records: w.files.Records(), Presence: w.files.Presence(),

@@ -1,34 +1,32 @@
-package team
+package teammate
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
 	"github.com/cadre-dev/cadre/roster"
-	"github.com/cadre-dev/cadre/team/protocol"
+	"github.com/cadre-dev/cadre/team"
 )
 
-// Start implements [Backend]: it opens a pane, writes down everything that the
+// Start implements [team.Backend]: it opens a pane, writes down everything that the
 // program needs, lets the program begin, and waits until it has checked in. When
 // it does not, what its pane shows is part of the error, and the pane is closed.
-func (b *Panes) Start(ctx context.Context, s Spawn) (Started, error) {
+func (b *Panes) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
 	who := s.Seat.Address()
 	m, err := b.start(ctx, s, who)
 	if err != nil {
-		return Started{}, fmt.Errorf("start teammate %s: %w", who, err)
+		return team.Started{}, fmt.Errorf("start teammate %s: %w", who, err)
 	}
-	b.tellOnce()
-	return Started{PaneID: m.place.Pane}, nil
+	b.showAttachOnce()
+	return team.Started{PaneID: m.place.Pane}, nil
 }
 
-func (b *Panes) start(ctx context.Context, s Spawn, who mailbox.Address) (*paneMate, error) {
+func (b *Panes) start(ctx context.Context, s team.Spawn, who mailbox.Address) (*paneMate, error) {
 	m, err := b.open(ctx, s, who)
 	if err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func (b *Panes) start(ctx context.Context, s Spawn, who mailbox.Address) (*paneM
 }
 
 // open opens a pane for a teammate, whose program does not start yet.
-func (b *Panes) open(ctx context.Context, s Spawn, who mailbox.Address) (*paneMate, error) {
+func (b *Panes) open(ctx context.Context, s team.Spawn, who mailbox.Address) (*paneMate, error) {
 	if err := b.Sweep(ctx, who); err != nil {
 		return nil, err
 	}
@@ -70,12 +68,17 @@ func (b *Panes) open(ctx context.Context, s Spawn, who mailbox.Address) (*paneMa
 
 // begin records the pane before anything else, lets the program start and waits
 // until it has checked in.
-func (b *Panes) begin(ctx context.Context, s Spawn, m *paneMate) error {
+func (b *Panes) begin(ctx context.Context, s team.Spawn, m *paneMate) error {
 	// However ctx ends: what is open must be on record.
 	if err := b.record(context.WithoutCancel(ctx), m.who, m.place); err != nil {
 		return err
 	}
-	prompt, err := b.prepare(ctx, s, m)
+	// What the program looks for when it begins: its pane on the roster, and its first
+	// message.
+	if err := b.enroll(ctx, m); err != nil {
+		return err
+	}
+	prompt, err := s.DeliverPrompt(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +88,7 @@ func (b *Panes) begin(ctx context.Context, s Spawn, m *paneMate) error {
 	if err := b.awaitCheckIn(ctx, m, prompt); err != nil {
 		return err
 	}
-	if err := s.Seat.checkedIn(ctx); err != nil {
+	if err := s.Seat.CheckedIn(ctx); err != nil {
 		return err
 	}
 	return b.add(ctx, m)
@@ -104,7 +107,7 @@ func (b *Panes) Sweep(ctx context.Context, who mailbox.Address) error {
 
 // session is the conversation that a teammate which comes back goes on with; ""
 // is a new one.
-func (b *Panes) session(ctx context.Context, s Spawn) (string, error) {
+func (b *Panes) session(ctx context.Context, s team.Spawn) (string, error) {
 	switch {
 	case s.Record == nil:
 		return "", nil
@@ -112,36 +115,6 @@ func (b *Panes) session(ctx context.Context, s Spawn) (string, error) {
 		return b.cfg.Resume(ctx, *s.Record)
 	}
 	return s.Record.SessionID, nil
-}
-
-// prepare writes down what the program will look for: its pane on the roster, and
-// its first message, which comes without a summary (facts: claude-code §5.2).
-// What brings it back is kept already, and its conversation is its own to add.
-func (b *Panes) prepare(ctx context.Context, s Spawn, m *paneMate) (mailbox.Message, error) {
-	if err := b.enroll(ctx, m); err != nil {
-		return mailbox.Message{}, err
-	}
-	text := s.Member.Prompt
-	if s.Record != nil {
-		text = unremind(s.Input) // it has had its prompt
-	}
-	if text == "" {
-		return mailbox.Message{}, nil
-	}
-	prompt := mailbox.Message{From: mailbox.LeadName, Text: text, Timestamp: protocol.Stamp(time.Now())}
-	prompt = s.Seat.unique(m.who, prompt)
-	lead := event.Agent{Session: s.LeadSession, Name: mailbox.LeadName}
-	return prompt, s.Seat.teams.post(ctx, lead, m.who, prompt, sealedText)
-}
-
-// unremind takes a note out of the tag that marks the runtime's word: as mail it
-// is the lead's.
-func unremind(note string) string {
-	const before, after = "<system-reminder>\n", "\n</system-reminder>"
-	if strings.HasPrefix(note, before) && strings.HasSuffix(note, after) {
-		return note[len(before) : len(note)-len(after)]
-	}
-	return note
 }
 
 // enroll writes the pane of a teammate into the roster: its program reads it
@@ -161,22 +134,25 @@ func (b *Panes) enroll(ctx context.Context, m *paneMate) error {
 	return nil
 }
 
+// undoTime is how long closing the pane of a teammate that did not start may take.
+const undoTime = 10 * time.Second
+
 // undo closes the pane of a teammate that did not start.
 func (b *Panes) undo(ctx context.Context, m *paneMate) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	err := b.end(ctx, m)
 	m.files.remove()
 	return err
 }
 
-// tellOnce tells the person how to look at panes that are not in front of them.
-func (b *Panes) tellOnce() {
+// showAttachOnce tells the person how to look at panes that are not in front of them.
+func (b *Panes) showAttachOnce() {
 	b.mu.Lock()
 	first := !b.told
 	b.told = true
 	b.mu.Unlock()
 	if attach := b.cfg.Terminal.Attach(); first && attach != "" {
-		b.cfg.Tell("Teammates run in " + b.terminalKind() + ". To look at them: " + attach)
+		b.cfg.Notify("Teammates run in " + b.terminalKind() + ". To look at them: " + attach)
 	}
 }

@@ -1,4 +1,4 @@
-package team
+package teammate
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/internal/lazy"
 	"github.com/cadre-dev/cadre/internal/shellword"
+	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
@@ -147,7 +148,7 @@ var claudeVariables = []string{"CLAUDECODE=1", "CLAUDE_CODE_EXPERIMENTAL_AGENT_T
 
 // flags are the flags of a teammate (facts: claude-code §4.3, §0 row 6): its mode
 // is the lead's, and one that must plan has no other.
-func (b *Panes) flags(s Spawn, session string) []string {
+func (b *Panes) flags(s team.Spawn, session string) []string {
 	m := s.Member
 	flags := []string{
 		"--agent-id", m.AgentID, "--agent-name", m.Name, "--team-name", s.Seat.Team, "--agent-color", m.Color,

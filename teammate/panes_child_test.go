@@ -1,6 +1,6 @@
 //go:build unix
 
-package team_test
+package teammate_test
 
 import (
 	"context"

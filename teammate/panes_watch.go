@@ -1,4 +1,4 @@
-package team
+package teammate
 
 import (
 	"context"
@@ -120,16 +120,16 @@ func (b *Panes) noteActivity(ctx context.Context, who mailbox.Address, active bo
 	return b.cfg.Records.Put(ctx, who.Team, roster.RecordActivity, who.Agent, jsonx.MustMarshal(seen))
 }
 
-// endTakenOff ends a teammate that a person has taken off its team ([Teams.Remove]):
+// endTakenOff ends a teammate that a person has taken off its team ([team.Teams.Remove]):
 // another program does not look whether it is still on the roster.
 func (b *Panes) endTakenOff(ctx context.Context, m *paneMate) {
 	why := errors.New("it was taken off the team")
 	if err := b.Stop(ctx, m.who, why); err != nil {
-		b.cfg.Tell(err.Error())
+		b.cfg.Notify(err.Error())
 		return
 	}
 	if err := b.cfg.Gone(ctx, m.who, why.Error()); err != nil {
-		b.cfg.Tell(err.Error())
+		b.cfg.Notify(err.Error())
 	}
 }
 

@@ -1,4 +1,4 @@
-package team
+package teammate
 
 import (
 	"context"
@@ -23,44 +23,58 @@ type PanesConfig struct {
 	// elsewhere ([pane.Detector.Known]).
 	Known func(kind string) (pane.Terminal, error)
 	// Dir is a folder of this process alone, made when it is missing. For a moment
-	// there is the environment of a teammate in it, keys included. Close removes
-	// it.
-	Dir     string
-	Command []string // the program of a teammate; the flags of facts claude-code §4.3 follow
+	// it holds the environment of a teammate, keys included. Close removes it.
+	Dir string
+	Program
+	PaneStores
+	PaneTiming
+
+	// Gone is called when a teammate has ended without leaving ([team.Teams.Gone]); after
+	// an error it is called again.
+	Gone func(ctx context.Context, who mailbox.Address, why string) error
+	// Notify shows the person a line, like the command that attaches to the panes. It
+	// must not block. nil: nobody listens.
+	Notify func(text string)
+}
+
+// Program is what runs in a teammate's pane.
+type Program struct {
+	Command []string // the flags of facts claude-code §4.3 follow
 	Env     []string // its environment, the lead's own, in the form of [os.Environ]
+	// Flags are those of every teammate, in addition: with them it works under the
+	// same rules as one inside the lead's process.
+	Flags []string
 	// Mode is the permission mode that the lead is in now; nil: "default".
 	Mode func() string
-	// Flags are those of every teammate, in addition: what else makes it work as one
-	// inside the lead's process would.
-	Flags []string
-	// Model is what the program is told of a teammate's model, "" for nothing. nil: its
-	// name.
+	// Model is the name that the program gets for a teammate's model, "" for none.
+	// nil: the same name.
 	Model func(name string) string
 	// Resume makes the conversation of a teammate that comes back one that its
 	// program can open with --resume, and returns its session id. nil: it is one
 	// already.
 	Resume func(ctx context.Context, r roster.AgentRecord) (session string, err error)
-
-	// Ready is called before a program is started for a team, which it has to be
-	// able to find; an error keeps it from starting. nil: it can.
+	// Ready is called before a program is started for a team, which the program must
+	// be able to find; an error keeps it from starting. nil: it can.
 	Ready func(ctx context.Context, team string) error
+}
 
+// PaneStores are the stores through which a lead and its teammates in panes see each
+// other.
+type PaneStores struct {
 	Rosters  roster.Store
 	Mail     mailbox.Store
 	Records  roster.Records
 	Presence roster.Presence
-	// Gone is told when a teammate has ended without leaving ([Teams.Gone]); after
-	// an error it is told again.
-	Gone func(ctx context.Context, who mailbox.Address, why string) error
-	// Tell tells the person something, like the command that shows the panes. It
-	// must not block. nil: nobody listens.
-	Tell func(text string)
+}
 
-	CheckIn time.Duration // within which a teammate must have checked in; 0: 30 s
-	Poll    time.Duration // between two looks while somebody waits for a teammate; 0: 100 ms
-	Look    time.Duration // between two looks at those that run; 0: 1 s
-	Leave   time.Duration // that a teammate which agreed to shut down has to end; 0: 5 s
-	HangUp  time.Duration // that a process has to end when its pane was closed; 0: 1 s
+// PaneTiming says how long things may take and how often they are checked. The zero
+// value of a field means its default.
+type PaneTiming struct {
+	CheckIn time.Duration // for a teammate to check in after its start; 30 s
+	Poll    time.Duration // between two checks while somebody waits for a teammate; 100 ms
+	Look    time.Duration // between two checks of those that run; 1 s
+	Leave   time.Duration // for a teammate to end that agreed to shut down; 5 s
+	HangUp  time.Duration // for a process to end when its pane was closed; 1 s
 }
 
 func (c PanesConfig) withDefaults() PanesConfig {
@@ -84,13 +98,13 @@ func (c PanesConfig) withDefaults() PanesConfig {
 	if c.Ready == nil {
 		c.Ready = func(context.Context, string) error { return nil }
 	}
-	if c.Tell == nil {
-		c.Tell = func(string) {}
+	if c.Notify == nil {
+		c.Notify = func(string) {}
 	}
 	return c
 }
 
-// Panes runs teammates as programs in panes of a terminal ([Backend]). A pane is
+// Panes runs teammates as programs in panes of a terminal ([team.Backend]). A pane is
 // recorded before anything else, and only recorded panes are closed. While any
 // teammate runs, a goroutine of it looks after them; Close ends it. Its methods
 // may be called from any goroutine.
@@ -125,7 +139,7 @@ func NewPanes(c PanesConfig) *Panes {
 	}
 }
 
-// Kind implements [Backend].
+// Kind implements [team.Backend].
 func (b *Panes) Kind(context.Context) (string, error) { return b.terminalKind(), nil }
 
 func (b *Panes) terminalKind() string { return b.cfg.Terminal.Kind() }

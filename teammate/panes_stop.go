@@ -1,4 +1,4 @@
-package team
+package teammate
 
 import (
 	"context"
@@ -10,9 +10,10 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/pane"
 	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/team"
 )
 
-// Stop implements [Backend], also for teammates that an earlier lead has started.
+// Stop implements [team.Backend], also for teammates that an earlier lead has started.
 // The pane is closed, which hangs the program up; a process of ours that goes on
 // all the same is killed.
 func (b *Panes) Stop(ctx context.Context, who mailbox.Address, cause error) error {
@@ -22,7 +23,7 @@ func (b *Panes) Stop(ctx context.Context, who mailbox.Address, cause error) erro
 	}
 	m := b.remove(who) // its end is no news any more
 	m.place = place    // only what is on record
-	if errors.Is(cause, ErrShutdownApproved) {
+	if errors.Is(cause, team.ErrShutdownApproved) {
 		err = b.await(ctx, b.cfg.Leave, func() (bool, error) { return b.hasEnded(ctx, m) })
 	}
 	if err == nil || errors.Is(err, errStillRuns) {
