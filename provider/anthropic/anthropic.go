@@ -1,25 +1,19 @@
-// Package anthropic is the Messages API as a [provider.Model], over the
-// official SDK.
+// Package anthropic is the Messages API as a [provider.Model].
 //
-// Of the SDK it uses the transport: base URL, headers, authentication, version.
-// It does not use the SDK's types for the conversation, because building and
-// encoding them anew for each request costs more, at a thousand rounds, than
-// everything else that cadre does in a round: bodies are written by request.go
-// from encodings that are kept, answers are read by answer.go. Tests hold both
-// to the SDK's types.
+// The official SDK is not part of the program, only of the tests, which hold
+// bodies and answers to its types. Building the conversation from its types for
+// each request costs more, at a thousand rounds, than everything else that cadre
+// does in a round, so bodies are written by request.go from encodings that are
+// kept, and answers are read by answer.go. What would be left of the SDK is one
+// POST, for which its start-up costs every run of the program 1 ms.
 package anthropic
 
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"net/http"
-	"slices"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
@@ -28,6 +22,9 @@ import (
 // DefaultBaseURL is Anthropic's own API.
 const DefaultBaseURL = "https://api.anthropic.com/"
 
+// apiVersion is the version of the API that bodies and answers are written for.
+const apiVersion = "2023-06-01"
+
 // Options configure a Model. Nothing is read from the environment.
 type Options struct {
 	BaseURL   string // "" is DefaultBaseURL; paths like v1/messages are added to it
@@ -35,7 +32,7 @@ type Options struct {
 	AuthToken string // sent as a bearer token; "" sends none
 
 	HTTPClient *http.Client // nil: one that honours the proxy variables; redirects are not followed unless it says so
-	UserAgent  string       // "" leaves the SDK's
+	UserAgent  string       // "" leaves Go's
 
 	Retry  provider.RetryPolicy
 	Limits provider.Limits
@@ -45,7 +42,7 @@ type Options struct {
 // goroutines, and should be shared by all agents that use one key: they share
 // its connections, and its waiting when the API asks for less.
 type Model struct {
-	endpoint  wire.Endpoint
+	endpoint  *wire.Endpoint
 	retrier   *provider.Retrier
 	histories *wire.Histories
 	toolsets  *wire.Toolsets
@@ -53,53 +50,23 @@ type Model struct {
 
 // New makes a Model. The error is a [*provider.Error] about the base URL.
 func New(o Options) (*Model, error) {
-	base, host, err := wire.BaseURL(o.BaseURL, DefaultBaseURL)
+	key, token := wire.Secret(o.APIKey), wire.Secret(o.AuthToken)
+	endpoint, err := wire.NewEndpoint(wire.API{
+		BaseURL: o.BaseURL, Default: DefaultBaseURL, Path: "v1/messages",
+		Header: http.Header{
+			"Anthropic-Version": {apiVersion}, "X-Api-Key": {key}, "Authorization": {wire.Bearer(token)}, "User-Agent": {o.UserAgent},
+		},
+		Secrets: []string{key, token}, Client: o.HTTPClient, Limits: o.Limits,
+	})
 	if err != nil {
 		return nil, err
 	}
-	key, token := wire.Secret(o.APIKey), wire.Secret(o.AuthToken)
-	client := sdk.NewClient(clientOptions(o, base, key, token)...)
 	return &Model{
-		endpoint: wire.Endpoint{
-			Send:    sender(client),
-			Host:    host,
-			Secrets: []string{key, token},
-			Limits:  o.Limits.WithDefaults(),
-		},
+		endpoint:  endpoint,
 		retrier:   provider.NewRetrier(o.Retry),
 		histories: wire.NewHistories(appendMessage),
 		toolsets:  wire.NewToolsets(encodeTools),
 	}, nil
-}
-
-func clientOptions(o Options, base, key, token string) []option.RequestOption {
-	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
-		option.WithoutOpenTelemetry(), // spans of the SDK would carry what users did not ask to be told
-		option.WithBaseURL(base),
-		option.WithHTTPClient(wire.Client(o.HTTPClient)),
-		option.WithMaxRetries(0), // provider.Retrier retries, visibly
-		option.WithHeader("Accept", "text/event-stream"),
-	}
-	if key != "" {
-		options = append(options, option.WithAPIKey(key))
-	}
-	if token != "" {
-		options = append(options, option.WithAuthToken(token))
-	}
-	if o.UserAgent != "" {
-		options = append(options, option.WithHeader("User-Agent", o.UserAgent))
-	}
-	return slices.Clip(options)
-}
-
-// sender sends a body that is already encoded. NewStreaming is not used: it
-// sets "stream" in the body by parsing and copying all of it.
-func sender(client sdk.Client) func(context.Context, io.Reader, wire.Middleware) (*http.Response, error) {
-	return func(ctx context.Context, body io.Reader, m wire.Middleware) (resp *http.Response, err error) {
-		err = client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, option.WithMiddleware(m))
-		return resp, err
-	}
 }
 
 // Stream implements [provider.Model].

@@ -7,14 +7,13 @@
 // an index, no usage, no [DONE]. What would be left of the SDK is one POST, and
 // for that its start-up costs every run of the program 1.2 ms, more than all of
 // ours. So it is linked into the tests only, which hold bodies to its types.
+// What goes over HTTP is the same as in package anthropic: internal/wire.
 package openai
 
 import (
 	"context"
-	"io"
 	"iter"
 	"net/http"
-	"strings"
 
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/internal/wire"
@@ -39,7 +38,7 @@ type Options struct {
 // sent: the API knows none. It is safe for use by many goroutines, and should be
 // shared by all agents that use one key.
 type Model struct {
-	endpoint  wire.Endpoint
+	endpoint  *wire.Endpoint
 	retrier   *provider.Retrier
 	histories *wire.Histories
 	toolsets  *wire.Toolsets
@@ -48,44 +47,22 @@ type Model struct {
 
 // New makes a Model. The error is a [*provider.Error] about the base URL.
 func New(o Options) (*Model, error) {
-	base, host, err := wire.BaseURL(o.BaseURL, DefaultBaseURL)
+	key := wire.Secret(o.APIKey)
+	endpoint, err := wire.NewEndpoint(wire.API{
+		BaseURL: o.BaseURL, Default: DefaultBaseURL, Path: "chat/completions",
+		Header:  http.Header{"Authorization": {wire.Bearer(key)}, "User-Agent": {o.UserAgent}},
+		Secrets: []string{key}, Client: o.HTTPClient, Limits: o.Limits,
+	})
 	if err != nil {
 		return nil, err
 	}
-	key := wire.Secret(o.APIKey)
 	return &Model{
-		endpoint: wire.Endpoint{
-			Send:    sender(o, base, key),
-			Host:    host,
-			Secrets: []string{key},
-			Limits:  o.Limits.WithDefaults(),
-		},
+		endpoint:  endpoint,
 		retrier:   provider.NewRetrier(o.Retry),
 		histories: wire.NewHistories(appendMessage),
 		toolsets:  wire.NewToolsets(encodeTools),
-		ownAPI:    host == "api.openai.com",
+		ownAPI:    endpoint.Host() == "api.openai.com",
 	}, nil
-}
-
-// sender sends a body that is already encoded.
-func sender(o Options, base, key string) func(context.Context, io.Reader, wire.Middleware) (*http.Response, error) {
-	client := wire.Client(o.HTTPClient)
-	url := strings.TrimSuffix(base, "/") + "/chat/completions"
-	return func(ctx context.Context, body io.Reader, m wire.Middleware) (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
-		if err != nil {
-			return nil, err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "text/event-stream")
-		if key != "" {
-			req.Header.Set("Authorization", "Bearer "+key)
-		}
-		if o.UserAgent != "" {
-			req.Header.Set("User-Agent", o.UserAgent)
-		}
-		return m(req, client.Do)
-	}
 }
 
 // Stream implements [provider.Model].

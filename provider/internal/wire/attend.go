@@ -44,7 +44,7 @@ func (x *exchange) remind() {
 	if x.stopped || silent >= x.limit {
 		return
 	}
-	x.stopped = !x.consumer(provider.Waiting{Host: x.Host, Silent: silent, Limit: x.limit})
+	x.stopped = !x.consumer(provider.Waiting{Host: x.host, Silent: silent, Limit: x.limit})
 	if x.stopped {
 		x.dog.Stop()
 	}

@@ -10,16 +10,13 @@ import (
 	"github.com/cadre-dev/cadre/provider"
 )
 
-// Middleware has the type of both SDKs' middleware.
-type Middleware = func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error)
-
-// Client returns a client that follows no redirect: Go would take the API key
-// along to another host. A nil client stands for one of our own, which honours
+// client returns a client that follows no redirect: Go would take the API key
+// along to another host. nil stands for one of our own, which honours
 // the proxy variables of the environment.
-func Client(client *http.Client) *http.Client {
+func client(given *http.Client) *http.Client {
 	own := &http.Client{}
-	if client != nil {
-		*own = *client
+	if given != nil {
+		*own = *given
 	} else {
 		own.Transport = transport()
 	}
@@ -43,24 +40,27 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// BaseURL checks the URL of an API and returns its host. fallback stands in for
-// an empty one.
-func BaseURL(base, fallback string) (checked, host string, err error) {
-	checked = strings.TrimSpace(base)
-	if checked == "" {
-		checked = fallback
-	}
-	u, err := url.Parse(checked)
+// baseURL parses the URL of an API.
+func baseURL(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		shown := checked[strings.LastIndex(checked, "@")+1:] // no password
-		return "", "", &provider.Error{Class: provider.Network, Final: true,
-			Message: fmt.Sprintf("base URL %q is no http:// or https:// URL", shown)}
+		shown := base[strings.LastIndex(base, "@")+1:] // no password
+		return nil, &provider.Error{Class: provider.Network, Final: true,
+			Message: fmt.Sprintf("base URL %q is not an http:// or https:// URL", shown)}
 	}
-	return checked, u.Host, nil
+	return u, nil
 }
 
 // Secret is a key without the white space that copying leaves around it.
 func Secret(key string) string { return strings.TrimSpace(key) }
+
+// Bearer is the value of an authorization header; "" without a token.
+func Bearer(token string) string {
+	if token == "" {
+		return ""
+	}
+	return "Bearer " + token
+}
 
 // redact replaces keys in a text for people: servers echo them.
 func redact(text string, secrets []string) string {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/cadre-dev/cadre/provider"
@@ -23,38 +22,6 @@ const drainWithin = 50 * time.Millisecond
 // afterWhole is how long to wait for what may follow a complete answer: its
 // usage, its formal end.
 const afterWhole = 5 * time.Second
-
-// Endpoint is where requests are sent.
-type Endpoint struct {
-	// Send makes one request through an SDK, whose retries are off, with m
-	// as its only middleware.
-	Send    func(ctx context.Context, body io.Reader, m Middleware) (*http.Response, error)
-	Host    string
-	Secrets []string // never shown
-	Limits  provider.Limits
-
-	// slow is what this server is given to begin a response, when that has
-	// turned out to be more than Limits.FirstByte.
-	slow atomic.Int64
-}
-
-// firstByte is how long the next response may take to begin.
-func (e *Endpoint) firstByte() time.Duration {
-	return max(e.Limits.FirstByte, time.Duration(e.slow.Load()))
-}
-
-// tooSlow gives the server twice as long as the request that was just given up,
-// up to the patience: a server at home that reads a long prompt first is slow
-// each time.
-func (e *Endpoint) tooSlow(limit time.Duration) {
-	for {
-		before := e.slow.Load()
-		now := int64(min(2*limit, max(e.Limits.Patience, limit)))
-		if now <= before || e.slow.CompareAndSwap(before, now) {
-			return
-		}
-	}
-}
 
 // Silence says what kind of gap may follow an event.
 type Silence int
@@ -105,7 +72,7 @@ func (e *Endpoint) Exchange(ctx context.Context, body *Body, a Answer, emit func
 	}
 	defer resp.Body.Close()
 	x.id = requestID(resp.Header, "")
-	x.limit = e.Limits.Patience
+	x.limit = e.limits.Patience
 	events := NewEvents(attended{x, resp.Body})
 	err = x.read(events)
 	if x.stopped {
@@ -158,34 +125,30 @@ func (x *exchange) within(limit time.Duration) {
 // While the model may be working unseen, that extends the time it has.
 func (x *exchange) alive() {
 	if x.unseen {
-		x.dog.Within(min(x.Limits.Patience, 2*x.Limits.Patience-time.Since(x.progress)))
+		x.dog.Within(min(x.limits.Patience, 2*x.limits.Patience-time.Since(x.progress)))
 	}
 }
 
 // send makes the request and turns a response that is no answer into an error.
 func (x *exchange) send(ctx context.Context, body *Body) (*http.Response, error) {
-	resp, err := x.Send(ctx, body.Reader(), func(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-		req.ContentLength = body.Size()
-		req.GetBody = func() (io.ReadCloser, error) { return body.Reader(), nil }
-		resp, err := next(req)
-		if err != nil {
-			return nil, err
-		}
-		if x.refused = x.check(resp); x.refused != nil {
-			resp.Body.Close()
-			return nil, x.refused
-		}
-		return resp, nil
-	})
-	if x.refused != nil { // the SDK prefers the context's error, which then is only ours
+	req, err := x.request(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := x.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if x.refused = x.check(resp); x.refused != nil {
+		resp.Body.Close()
 		return nil, x.refused
 	}
-	return resp, err
+	return resp, nil
 }
 
 // check tells an answer from a refusal, by status and by what came.
 func (x *exchange) check(resp *http.Response) error {
-	x.dog.Within(x.Limits.Patience)
+	x.dog.Within(x.limits.Patience)
 	if resp.StatusCode != http.StatusOK {
 		x.dog.Within(errorBodyWithin)
 		return refusal(resp)
@@ -244,15 +207,15 @@ func (x *exchange) read(events *Events) error {
 		}
 		switch {
 		case x.answer.Whole():
-			x.within(min(afterWhole, x.Limits.Idle))
+			x.within(min(afterWhole, x.limits.Idle))
 		case silence == NoProgress:
 			x.alive()
 		case silence == Short:
 			x.unseen = false
-			x.within(x.Limits.Idle)
+			x.within(x.limits.Idle)
 		case silence == Long:
 			x.unseen = true
-			x.within(x.Limits.Patience)
+			x.within(x.limits.Patience)
 		}
 	}
 	if err := events.Err(); errors.Is(err, errTooLong) {
@@ -268,7 +231,7 @@ func (x *exchange) emit(ev provider.Event) bool {
 	x.told = true
 	x.dog.Hold()
 	x.stopped = x.stopped || !x.consumer(ev)
-	x.within(x.Limits.Idle)
+	x.within(x.limits.Idle)
 	return !x.stopped
 }
 
@@ -293,13 +256,13 @@ func (x *exchange) failure(ctx, watched context.Context, err error) error {
 	case x.refused == nil && errors.As(context.Cause(watched), &e):
 	case errors.As(err, &e):
 	case err == nil:
-		e = unreachable(x.Host, io.ErrUnexpectedEOF)
+		e = unreachable(x.host, io.ErrUnexpectedEOF)
 	default:
-		e = unreachable(x.Host, err)
+		e = unreachable(x.host, err)
 	}
 	shown := *e
-	shown.Message = redact(e.Message, x.Secrets)
-	shown.Type = redact(e.Type, x.Secrets)
+	shown.Message = redact(e.Message, x.secrets)
+	shown.Type = redact(e.Type, x.secrets)
 	if shown.Class == provider.Stalled {
 		shown.Silent = time.Since(x.progress)
 	}
