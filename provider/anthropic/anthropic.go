@@ -25,7 +25,8 @@ const DefaultBaseURL = "https://api.anthropic.com/"
 // apiVersion is the version of the API that bodies and answers are written for.
 const apiVersion = "2023-06-01"
 
-// Options configure a Model. Nothing is read from the environment.
+// Options configure a Model. Nothing is read from the environment; errors name
+// the variables that users set these things by.
 type Options struct {
 	BaseURL   string // "" is DefaultBaseURL; paths like v1/messages are added to it
 	APIKey    string // sent as x-api-key; "" sends none
@@ -56,7 +57,8 @@ func New(o Options) (*Model, error) {
 		Header: http.Header{
 			"Anthropic-Version": {apiVersion}, "X-Api-Key": {key}, "Authorization": {wire.Bearer(token)}, "User-Agent": {o.UserAgent},
 		},
-		Secrets: []string{key, token}, Client: o.HTTPClient, Limits: o.Limits,
+		Secrets: []string{key, token}, Variables: variables(key, token),
+		Client: o.HTTPClient, Limits: o.Limits,
 	})
 	if err != nil {
 		return nil, err
@@ -67,6 +69,17 @@ func New(o Options) (*Model, error) {
 		histories: wire.NewHistories(appendMessage),
 		toolsets:  wire.NewToolsets(encodeTools),
 	}, nil
+}
+
+func variables(key, token string) wire.Variables {
+	v := wire.Variables{BaseURL: "ANTHROPIC_BASE_URL", Model: "ANTHROPIC_MODEL", NoKey: key == "" && token == ""}
+	if key != "" || token == "" {
+		v.Keys = append(v.Keys, "ANTHROPIC_API_KEY")
+	}
+	if token != "" {
+		v.Keys = append(v.Keys, "ANTHROPIC_AUTH_TOKEN")
+	}
+	return v
 }
 
 // Stream implements [provider.Model].

@@ -43,10 +43,10 @@ func TestRefusals(t *testing.T) {
 		{refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), provider.TooLong, "prompt is too long: 210000 tokens > 200000 maximum"},
 		{refuse(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000"), provider.TooLong, ""},
 		{refuse(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."), provider.Billing, ""},
-		{refuse(401, "authentication_error", "invalid x-api-key: "+canary), provider.Auth, "invalid x-api-key: [key]"},
+		{refuse(401, "authentication_error", "invalid x-api-key: "+canary), provider.Auth, "invalid x-api-key: [key] (check ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL)"},
 		{refuse(402, "billing_error", "pay"), provider.Billing, "pay"},
-		{refuse(403, "permission_error", "no"), provider.Auth, "no"},
-		{refuse(404, "not_found_error", "model: nope"), provider.ModelNotFound, "model: nope"},
+		{refuse(403, "permission_error", "no"), provider.Auth, "no (check ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL)"},
+		{refuse(404, "not_found_error", "model: nope"), provider.ModelNotFound, `model: nope (check --model, ANTHROPIC_MODEL, "model" in the settings or ANTHROPIC_BASE_URL, which leads to URL/v1/messages)`},
 		{refuse(408, "timeout_error", "late"), provider.Server, "late"},
 		{refuse(409, "conflict", "again"), provider.Server, "again"},
 		{refuse(413, "request_too_large", "Request exceeds the maximum size"), provider.Invalid, "Request exceeds the maximum size"},
@@ -57,9 +57,9 @@ func TestRefusals(t *testing.T) {
 		{fakeapi.Reply{Status: 503}, provider.Overloaded, "Service Unavailable"},
 		{fakeapi.Reply{Status: 504, Body: strings.NewReader("upstream timed out")}, provider.Server, "upstream timed out"},
 		{refuse(529, "overloaded_error", "Overloaded"), provider.Overloaded, "Overloaded"},
-		{fakeapi.Reply{Status: 407}, provider.Network, "the proxy wants a user name and password: Proxy Authentication Required"},
-		{fakeapi.Reply{Status: 307, Header: http.Header{"Location": {"https://login.example/?token=x"}}}, provider.Malformed, "the server redirects to https://login.example: make that the base URL if you trust it"},
-		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: strings.NewReader("\n <!doctype html><title>Welcome to the hotel</title>")}, provider.Malformed, `not an event stream: a web page came back: "Welcome to the hotel"`},
+		{fakeapi.Reply{Status: 407}, provider.Network, "the proxy wants a user name and password: Proxy Authentication Required (check HTTPS_PROXY)"},
+		{fakeapi.Reply{Status: 307, Header: http.Header{"Location": {"https://login.example/?token=x"}}}, provider.Malformed, "the server redirects to https://login.example: make that the base URL if you trust it (check ANTHROPIC_BASE_URL)"},
+		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: strings.NewReader("\n <!doctype html><title>Welcome to the hotel</title>")}, provider.Malformed, `not an event stream: a web page came back: "Welcome to the hotel" (check ANTHROPIC_BASE_URL)`},
 		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: strings.NewReader(`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`)}, provider.Overloaded, "busy"},
 		{fakeapi.Reply{Status: 204}, provider.Malformed, ""},
 		{fakeapi.Reply{Status: 500, Body: strings.NewReader(strings.Repeat("é", 1<<20))}, provider.Server, strings.Repeat("é", 500) + "…"},
@@ -67,7 +67,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(fmt.Sprint(c.reply.Status, " ", c.want), func(t *testing.T) {
 			server := wiretest.Start(t, wiretest.Always(c.reply))
 			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
-			if e.Class != c.want || (c.message != "" && e.Message != c.message) || e.Message == "" {
+			if e.Class != c.want || (c.message != "" && strings.ReplaceAll(e.Message, server.URL, "URL") != c.message) || e.Message == "" {
 				t.Errorf("class %s, message %q\nwant  %s, %q", e.Class, e.Message, c.want, c.message)
 			}
 			if c.reply.Status != 200 && e.Status != c.reply.Status {
@@ -424,6 +424,49 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsNameWhatToLookAt of what the user has set, and no more.
+func TestErrorsNameWhatToLookAt(t *testing.T) {
+	for _, c := range []struct {
+		status  int
+		options Options
+		want    string
+	}{
+		{401, Options{APIKey: "k"}, "401 authentication_failed: x (check ANTHROPIC_API_KEY)"},
+		{401, Options{AuthToken: "t"}, "401 authentication_failed: x (check ANTHROPIC_AUTH_TOKEN)"},
+		{403, Options{APIKey: "k", AuthToken: "t"}, "403 authentication_failed: x (check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN)"},
+		{401, Options{}, "401 authentication_failed: x (set ANTHROPIC_API_KEY)"},
+		{404, Options{APIKey: "k"}, `404 model_not_found: x (check --model, ANTHROPIC_MODEL or "model" in the settings)`},
+		{404, Options{BaseURL: "https://user:secret@gate.example/api"}, `404 model_not_found: x (check --model, ANTHROPIC_MODEL, "model" in the settings or ANTHROPIC_BASE_URL, which leads to https://user:xxxxx@gate.example/api/v1/messages)`},
+		{400, Options{APIKey: "k"}, "400 invalid_request: x"},
+		{500, Options{APIKey: "k"}, "500 server_error: x"},
+	} {
+		c.options.Retry.For = -1
+		c.options.HTTPClient = &http.Client{Transport: answering(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: c.status, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"x"}}`))}, nil
+		})}
+		m, err := New(c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t); e.Error() != c.want {
+			t.Errorf("error %q\n want %q", e, c.want)
+		}
+	}
+	m, err := New(Options{Retry: provider.RetryPolicy{For: -1}, HTTPClient: &http.Client{Transport: answering(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t); e.Message != "connect to api.anthropic.com: connection refused" {
+		t.Errorf("error %q names what nobody has set", e)
+	}
+}
+
+type answering func(*http.Request) (*http.Response, error)
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestThoughtsOfAnotherPrefix: a model that refuses the thoughts of a resumed
 // session gets the conversation without them, once and for all.

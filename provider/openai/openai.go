@@ -22,7 +22,8 @@ import (
 // DefaultBaseURL is OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1/"
 
-// Options configure a Model. Nothing is read from the environment.
+// Options configure a Model. Nothing is read from the environment; errors name
+// the variables that users set these things by.
 type Options struct {
 	BaseURL string // "" is DefaultBaseURL; chat/completions is added to it
 	APIKey  string // sent as a bearer token; "" sends none, for local servers
@@ -50,8 +51,10 @@ func New(o Options) (*Model, error) {
 	key := wire.Secret(o.APIKey)
 	endpoint, err := wire.NewEndpoint(wire.API{
 		BaseURL: o.BaseURL, Default: DefaultBaseURL, Path: "chat/completions",
-		Header:  http.Header{"Authorization": {wire.Bearer(key)}, "User-Agent": {o.UserAgent}},
-		Secrets: []string{key}, Client: o.HTTPClient, Limits: o.Limits,
+		Header:    http.Header{"Authorization": {wire.Bearer(key)}, "User-Agent": {o.UserAgent}},
+		Secrets:   []string{key},
+		Variables: wire.Variables{BaseURL: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"}, NoKey: key == ""},
+		Client:    o.HTTPClient, Limits: o.Limits,
 	})
 	if err != nil {
 		return nil, err

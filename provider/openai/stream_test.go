@@ -301,6 +301,23 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestErrorsNameWhatToLookAt: see package anthropic.
+func TestErrorsNameWhatToLookAt(t *testing.T) {
+	for status, want := range map[int]string{
+		401: "401 authentication_failed: x (set OPENAI_API_KEY)",
+		404: `404 model_not_found: x (check --model, "model" in the settings or OPENAI_BASE_URL, which leads to URL/chat/completions)`,
+	} {
+		server := wiretest.Start(t, func(*fakeapi.Request) fakeapi.Reply {
+			return fakeapi.Reply{Status: status, Body: strings.NewReader(`{"error":{"message":"x"}}`)}
+		})
+		m := newModel(t, server, func(o *Options) { o.APIKey, o.BaseURL = "", server.URL })
+		h := wiretest.Listen(t.Context(), m, ask("hi"))
+		if got := strings.ReplaceAll(h.Err.Error(), server.URL, "URL"); got != want {
+			t.Errorf("error %q\n want %q", got, want)
+		}
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"} {
 		t.Setenv(name, "from-the-environment")

@@ -40,13 +40,13 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// baseURL parses the URL of an API.
-func baseURL(base string) (*url.URL, error) {
+// baseURL parses the URL of an API, which stands in a variable.
+func baseURL(base, variable string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		shown := base[strings.LastIndex(base, "@")+1:] // no password
 		return nil, &provider.Error{Class: provider.Network, Final: true,
-			Message: fmt.Sprintf("base URL %q is not an http:// or https:// URL", shown)}
+			Message: fmt.Sprintf("%q in %s is not an http:// or https:// URL", shown, variable)}
 	}
 	return u, nil
 }

@@ -21,6 +21,8 @@ type API struct {
 	Header  http.Header // of each request, besides its content type
 	Secrets []string    // which stand in Header, and are never shown
 
+	Variables Variables
+
 	Client *http.Client // nil: one that honours the proxy variables
 	Limits provider.Limits
 }
@@ -34,6 +36,11 @@ type Endpoint struct {
 	secrets []string
 	limits  provider.Limits
 
+	// For error texts.
+	variables Variables
+	ownURL    bool   // the base URL is the user's
+	shownURL  string // url without a password
+
 	// slow is what this server is given to begin a response, when that has
 	// turned out to be more than limits.FirstByte.
 	slow atomic.Int64
@@ -42,13 +49,16 @@ type Endpoint struct {
 // NewEndpoint makes the endpoint of an API. The error is a [*provider.Error]
 // about the base URL.
 func NewEndpoint(api API) (*Endpoint, error) {
-	u, err := baseURL(cmp.Or(strings.TrimSpace(api.BaseURL), api.Default))
+	own := strings.TrimSpace(api.BaseURL)
+	u, err := baseURL(cmp.Or(own, api.Default), api.Variables.BaseURL)
 	if err != nil {
 		return nil, err
 	}
+	u = u.JoinPath(api.Path)
 	e := &Endpoint{
-		client: client(api.Client), url: u.JoinPath(api.Path).String(), host: u.Host,
+		client: client(api.Client), url: u.String(), host: u.Host,
 		header: make(http.Header), secrets: api.Secrets, limits: api.Limits.WithDefaults(),
+		variables: api.Variables, ownURL: own != "", shownURL: u.Redacted(),
 	}
 	e.header.Set("Content-Type", "application/json")
 	e.header.Set("Accept", "text/event-stream")

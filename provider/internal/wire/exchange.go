@@ -261,7 +261,7 @@ func (x *exchange) failure(ctx, watched context.Context, err error) error {
 		e = unreachable(x.host, err)
 	}
 	shown := *e
-	shown.Message = redact(e.Message, x.secrets)
+	shown.Message = redact(e.Message, x.secrets) + x.advice(e, x.refused != nil)
 	shown.Type = redact(e.Type, x.secrets)
 	if shown.Class == provider.Stalled {
 		shown.Silent = time.Since(x.progress)

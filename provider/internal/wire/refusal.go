@@ -50,7 +50,7 @@ func refusal(resp *http.Response) *provider.Error {
 	}
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		e.Final = true
-		e.Message = "the proxy wants a user name and password: " + e.Message
+		e.Message = proxy + " wants a user name and password: " + e.Message
 	}
 	if resp.Header.Get("X-Should-Retry") == "false" && resp.StatusCode != http.StatusTooManyRequests {
 		e.Final = true
