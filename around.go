@@ -6,6 +6,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/policy"
 	"github.com/cadre-dev/cadre/session"
 )
 
@@ -27,7 +28,7 @@ func (a *around) Preface(ctx context.Context) string {
 }
 
 // ModeNote implements [session.Voice].
-func (a *around) ModeNote(was, now permission.Mode) string { return modeNote(was, now) }
+func (a *around) ModeNote(was, now permission.Mode) string { return policy.ModeNote(was, now) }
 
 // Lost implements [session.Voice].
 func (a *around) Lost(call string) (text string, receipts []string) { return a.past.OfCall(call) }
@@ -56,3 +57,13 @@ func (a *around) Idle(ctx context.Context, last *event.Outcome) (*session.Input,
 
 // Wake implements [session.Life].
 func (a *around) Wake() <-chan struct{} { return a.part.wake }
+
+// firstSay puts the runtime's words before what else an agent is told first.
+func firstSay(text string, then func(context.Context) string) func(context.Context) string {
+	return func(ctx context.Context) string {
+		if then == nil {
+			return text
+		}
+		return text + "\n\n" + then(ctx)
+	}
+}

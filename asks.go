@@ -75,7 +75,11 @@ func (r *Runtime) relayAsk(ctx context.Context, from roster.Member, a ask.Ask, a
 		if err := answer(ctx, given); err != nil {
 			return err
 		}
-		r.acceptRelayed(ctx, given)
+		updates, err := r.approvals.AcceptForTeam(ctx, given)
+		if err != nil {
+			r.warn(err)
+		}
+		r.tree.Grant(updates)
 		return nil
 	})
 	return nil

@@ -24,7 +24,9 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/models"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/policy"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
@@ -78,15 +80,16 @@ type Runtime struct {
 	info     Info
 
 	// What all sessions of the tree share.
-	stores stores
-	tree   *session.Tree
-	jobs   *job.Pool
-	teams  *team.Teams
-	ledger *builtin.Ledger
-	models models
-	policy permission.Policy
-	system []string
-	line   transcript.Entry // what every transcript line says
+	stores    stores
+	tree      *session.Tree
+	jobs      *job.Pool
+	teams     *team.Teams
+	ledger    *builtin.Ledger
+	models    *models.Choice
+	policy    permission.Policy
+	approvals *policy.Approvals
+	system    []string
+	line      transcript.Entry // what every transcript line says
 
 	lead      *session.Session
 	opened    chan struct{} // closed when lead is there: nothing comes to it, or asks for it, before
@@ -131,10 +134,14 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := r.loadSettings(); err != nil {
 		return nil, err
 	}
-	if err := r.models.choose(&r.cfg, r.settings); err != nil {
+	var err error
+	r.models, err = models.Choose(models.Options{
+		Name: cfg.Model, Provider: cfg.Provider, Getenv: cfg.Getenv, Version: cfg.Version, Interactive: cfg.Interactive, Settings: r.settings,
+	})
+	if err != nil {
 		return nil, err
 	}
-	r.info.Model, r.info.APIKeySource = r.models.name, r.models.keySource
+	r.info.Model, r.info.APIKeySource = r.models.Name, r.models.KeySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
 	r.tree = session.NewTree(r.stores.desk, r.settings.AskDeadline)
 	if err := r.start(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/policy"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
@@ -31,6 +32,9 @@ func (r *Runtime) compose(watch context.Context) {
 	})
 	r.jobs = job.NewPool(r.publishJob)
 	r.planner = newPlanner(r)
+	r.approvals = &policy.Approvals{Files: r.settingsFiles(), Cwd: r.cfg.Cwd, Notify: func(text string) {
+		r.tree.Stream.Publish(r.leadAgent(), event.Noticed{Level: "info", Text: text})
+	}}
 	r.teams = team.New(team.Options{
 		Store: r.stores.teams, Mail: r.stores.mail, Tasks: r.stores.tasks,
 		Seals: r.stores.seals, Records: r.stores.records, Presence: r.stores.presence,
@@ -86,7 +90,7 @@ func (r *Runtime) leadAgent() event.Agent {
 
 // leadCaller is the identity of the main session.
 func (r *Runtime) leadCaller() tool.Caller {
-	caller := tool.Caller{SessionID: r.info.SessionID, Cwd: r.cfg.Cwd, Model: r.models.name}
+	caller := tool.Caller{SessionID: r.info.SessionID, Cwd: r.cfg.Cwd, Model: r.models.Name}
 	if mate := r.cfg.Teammate; mate != nil {
 		caller.AgentName, caller.AgentType, caller.Team = mate.Name, mate.Type, mate.Team
 	}
@@ -119,21 +123,21 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	model, name := r.models.named(p.caller.Model)
+	model, name := r.models.Named(p.caller.Model)
 	p.caller.Model = name
-	policy := r.policyFor(p)
-	switch policy.Mode {
+	rules := r.policyFor(p)
+	switch rules.Mode {
 	case permission.Plan:
 		p.preface = r.planner.preface(p.caller, p.preface)
 	case permission.Delegate:
-		p.preface = delegatePreface(p.preface)
+		p.preface = firstSay(policy.Delegating, p.preface)
 	}
 	mail := &mailSource{teams: r.teams, caller: p.caller, opened: r.opened, ready: p.ready}
 	around := &around{part: p, mail: mail, past: past}
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
 		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
-		Policy: policy, Asks: r.stores.asks(p.ref), Gate: gate{r},
+		Policy: rules, Asks: r.stores.asks(p.ref), Gate: r.approvals,
 		Voice: around, Life: around,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key(), r.opened}},
 		Lean:    p.caller.AgentID != "",
@@ -155,15 +159,15 @@ func (r *Runtime) adoptJobs(ctx context.Context, p part) (*job.Past, error) {
 // policyFor is the tree's policy in the mode of the part: its own, else that of
 // the lead at this moment. A lead that only delegates does so to agents that work.
 func (r *Runtime) policyFor(p part) permission.Policy {
-	policy := r.policy
-	policy.PlanFile = symlink.Follow(r.planner.PlanFile(p.caller))
+	rules := r.policy
+	rules.PlanFile = symlink.Follow(r.planner.PlanFile(p.caller))
 	switch {
 	case p.mode != "":
-		policy.Mode = p.mode
+		rules.Mode = p.mode
 	case r.lead != nil:
-		policy.Mode = workMode(r.lead.State().Mode)
+		rules.Mode = policy.WorkMode(r.lead.State().Mode)
 	}
-	return policy
+	return rules
 }
 
 // lineOf fills in what the transcript lines of a session say of it. A lead's

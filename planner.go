@@ -117,17 +117,11 @@ func (p *planner) LeavePlan(ctx context.Context, caller tool.Caller) error {
 // preface tells an agent that begins in plan mode what that means for it, before
 // what else it is told.
 func (p *planner) preface(caller tool.Caller, then func(context.Context) string) func(context.Context) string {
-	return func(ctx context.Context) string {
-		text := "<system-reminder>\nYou are in plan mode: read and search as you need, and change nothing. "
-		if caller.Depth > 0 {
-			text += "Put your plan into your answer."
-		} else {
-			text += fmt.Sprintf("Write your plan to %s, the only file that you can write, and then call ExitPlanMode.", p.PlanFile(caller))
-		}
-		text += "\n</system-reminder>"
-		if then != nil {
-			text += "\n\n" + then(ctx)
-		}
-		return text
+	text := "<system-reminder>\nYou are in plan mode: read and search as you need, and change nothing. "
+	if caller.Depth > 0 {
+		text += "Put your plan into your answer."
+	} else {
+		text += fmt.Sprintf("Write your plan to %s, the only file that you can write, and then call ExitPlanMode.", p.PlanFile(caller))
 	}
+	return firstSay(text+"\n</system-reminder>", then)
 }

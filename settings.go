@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/config"
-	"github.com/cadre-dev/cadre/internal/symlink"
-	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/policy"
 	"github.com/cadre-dev/cadre/prompt"
 )
 
@@ -83,96 +82,26 @@ func (r *Runtime) systemPrompt() []string {
 
 // makePolicy puts rules, folders and mode together from flags and settings.
 func (r *Runtime) makePolicy() error {
-	p := permission.Policy{Names: make(map[string]string)}
-	named := func(path string) string {
-		real := symlink.Follow(path)
-		inRealFolder := filepath.Join(symlink.Follow(filepath.Dir(path)), filepath.Base(path))
-		for _, name := range []string{path, inRealFolder} {
-			if name != "" && name != real {
-				p.Names[name] = real
-			}
-		}
-		return real
-	}
-	if home := r.home(); home != "" {
-		p.Home = named(home)
-	}
-	p.Folders = []string{named(r.cfg.Cwd)}
-	p.Readable = []string{named(r.root.SideDir(r.cfg.Cwd, r.info.SessionID))}
-	for _, root := range r.stateRoots() {
-		p.StateRoots = append(p.StateRoots, named(root))
-	}
-	for _, dir := range r.cfg.AddDirs {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(r.cfg.Cwd, dir)
-		}
-		p.Folders = append(p.Folders, named(dir))
-	}
-	for _, dir := range r.settings.Permissions.Directories {
-		p.Folders = append(p.Folders, named(dir.Path))
-	}
-	mode := r.cfg.Mode
-	if mode == "" {
-		mode = r.settings.Permissions.DefaultMode
-	}
-	if r.cfg.SkipPermissions {
-		mode = string(permission.Bypass)
-	}
-	var err error
-	if p.Mode, err = permission.ParseMode(mode); err != nil {
-		return err
-	}
-	if p.Allow, err = r.rules(r.cfg.AllowedTools, "--allowedTools", r.settings.Permissions.Allow); err != nil {
-		return err
-	}
-	if p.Ask, err = r.rules(nil, "", r.settings.Permissions.Ask); err != nil {
-		return err
-	}
-	if p.Deny, err = r.rules(r.cfg.DisallowedTools, "--disallowedTools", r.settings.Permissions.Deny); err != nil {
+	p, warnings, err := policy.New(policy.Options{
+		Root: r.root, Cwd: r.cfg.Cwd, Home: r.home(), SideDir: r.root.SideDir(r.cfg.Cwd, r.info.SessionID), Settings: r.settings,
+		Mode: r.cfg.Mode, SkipPermissions: r.cfg.SkipPermissions, Allowed: r.cfg.AllowedTools, Disallowed: r.cfg.DisallowedTools,
+		AddDirs: r.cfg.AddDirs,
+	})
+	if err != nil {
 		return err
 	}
 	r.policy = p
+	r.info.Warnings = append(r.info.Warnings, warnings...)
 	return nil
-}
-
-// rules parses those of a flag, where an error is the caller's, and those of
-// settings files, where it is a warning.
-func (r *Runtime) rules(flags []string, flag string, fromFiles []config.Rule) ([]permission.SourcedRule, error) {
-	var rules []permission.SourcedRule
-	for _, f := range fromFiles {
-		rule, err := permission.ParseRule(f.Text)
-		if err != nil {
-			r.info.Warnings = append(r.info.Warnings, f.From.String()+": "+err.Error())
-			continue
-		}
-		rules = append(rules, permission.SourcedRule{Rule: rule, Source: f.From.String(), Base: symlink.Follow(f.From.Base)})
-	}
-	for _, text := range flags {
-		rule, err := permission.ParseRule(text)
-		if err != nil {
-			return nil, err
-		}
-		rules = append(rules, permission.SourcedRule{Rule: rule, Source: flag})
-	}
-	return rules, nil
-}
-
-// stateRoots are the folders whose teams and tasks no agent may write to.
-func (r *Runtime) stateRoots() []string {
-	roots := []string{string(r.root)}
-	if home := r.home(); home != "" {
-		roots = append(roots, filepath.Join(home, ".claude"))
-	}
-	return roots
 }
 
 // readDenied reports whether a rule denies reading a resolved path.
 func (r *Runtime) readDenied(path string) bool {
-	policy := r.policy
+	p := r.policy
 	if granted := r.tree.Granted(); len(granted) > 0 {
-		policy = policy.With(granted)
+		p = p.With(granted)
 	}
-	_, denied := policy.ReadDenied(path)
+	_, denied := p.ReadDenied(path)
 	return denied
 }
 
