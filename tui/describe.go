@@ -2,8 +2,11 @@ package tui
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"time"
 
+	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team/protocol"
@@ -23,7 +26,37 @@ func Call(tool string, input json.RawMessage) string {
 	if about == "" {
 		return flat(tool)
 	}
-	return flat(tool) + "(" + about + ")"
+	return flat(tool) + "(" + about + ")" + changedLines(tool, input)
+}
+
+// changedLines counts the lines that an edit adds and removes; "" for other calls.
+func changedLines(tool string, input json.RawMessage) string {
+	var in struct {
+		OldString string `json:"old_string"`
+		NewString string `json:"new_string"`
+		Content   string `json:"content"`
+	}
+	if tool != "Edit" && tool != "Write" || json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	if tool == "Write" {
+		return fmt.Sprintf("  +%d", len(textLines(in.Content)))
+	}
+	before, after := textLines(in.OldString), textLines(in.NewString)
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	return fmt.Sprintf("  +%d −%d", len(after), len(before))
+}
+
+func textLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
 func about(input json.RawMessage) string {
@@ -41,12 +74,28 @@ func about(input json.RawMessage) string {
 	if id := text("taskId"); id != "" {
 		return strings.TrimSpace("#" + id + " " + strings.ReplaceAll(text("status"), "_", " "))
 	}
+	var waited []string // what a Wait is for
+	for _, id := range list(fields["tasks"]) {
+		waited = append(waited, "#"+strings.TrimPrefix(id, "#"))
+	}
+	if waited = append(waited, list(fields["agents"])...); len(waited) > 0 {
+		return flat(strings.Join(waited, ", "))
+	}
 	for _, name := range callFields {
 		if value := text(name); value != "" {
 			return value
 		}
 	}
 	return ""
+}
+
+// list are the texts of a field; none when it holds something else.
+func list(field json.RawMessage) []string {
+	var texts []string
+	if json.Unmarshal(field, &texts) != nil {
+		return nil
+	}
+	return texts
 }
 
 // Mail describes a message on its way, in one clean line.
@@ -112,16 +161,46 @@ var taskStates = map[task.Status]string{
 	task.Pending: "☐", task.InProgress: "◐", task.Completed: "☑", task.Deleted: "✗",
 }
 
-// TaskLine describes a task in one clean line.
+// TaskLine describes a task in one clean line: its state, its subject, its owner,
+// and how far it is proved.
 func TaskLine(t task.Task) string {
 	line := taskStates[t.Status] + " #" + flat(t.ID) + " " + oneLine(t.Subject)
 	if t.Owner != "" {
 		line += " (" + flat(t.Owner) + ")"
 	}
 	if t.Status == task.Deleted {
-		line += " deleted"
+		return line + " deleted"
 	}
-	return line
+	return line + proof(t)
+}
+
+// proof says how far a task is proved that carries a check; "" for others.
+func proof(t task.Task) string {
+	if t.Check() == "" {
+		return ""
+	}
+	command := cells.Fit(flat(t.Check()), 60)
+	e, ok := t.Checked()
+	at := e.At.Local().Format(time.TimeOnly)
+	switch {
+	case ok && e.Passed:
+		return "  ✓ proved " + at + ": " + command
+	case ok:
+		note := fmt.Sprintf("  ✗ not proved, exit code %d at %s: %s", e.ExitCode, at, command)
+		if last := lastLine(e.Output); last != "" {
+			note += ": " + last
+		}
+		return note
+	case t.IsUnproved():
+		return "  ✗ not proved, never checked: " + command
+	}
+	return "  to prove: " + command
+}
+
+// lastLine is the last line that a command printed.
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return cells.Fit(flat(output[strings.LastIndexByte(output, '\n')+1:]), 80)
 }
 
 // flat makes one clean line of a name or a word that a model or a program wrote.

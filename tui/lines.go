@@ -11,44 +11,63 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/internal/lazy"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Lines tells the events of a session tree as plain lines: calls, notices, mail,
-// tasks, agents that come and go. What the lead says is not among them. One
-// goroutine at a time may use it.
+// Lines shows the events of a session tree as plain lines: calls, notices, mail,
+// tasks, agents that come and go. One goroutine at a time may use it.
 type Lines struct {
 	Look
 	// Results adds a line for each result of the lead's calls, not only for
 	// those that are errors.
 	Results bool
+	// Story adds what agents say, and the seconds since the first event to each
+	// line. It leaves out calls whose effect is shown anyway: a message, a task,
+	// a team.
+	Story bool
+
 	print   func(line string)
-	title   map[string]string // agent id -> what it is called
-	refused map[string]bool   // calls whose denial was told, so that their result need not be
-	tasks   map[string]string // list and id -> how a task was told last
-	teams   map[string]bool   // teams that were told
+	began   time.Time         // of the first event
+	now     time.Time         // of the event that is being shown
+	title   map[string]string // agent id -> its name here, where that is not its own
+	hidden  map[string]string // by id: calls that Story leaves out, described
+	denied  map[string]bool   // ids of calls that were shown as denied; their results are not
+	tasks   map[string]string // list and id -> the line that shows a task as it is
+	teams   map[string]bool   // the teams that there are
+	waiting map[string]string // agent id -> the Wait that was shown last
 }
 
-// NewLines makes a teller that writes to out, whatever becomes of out.
+// NewLines makes Lines that write to out and ignore its errors.
 func NewLines(out io.Writer, look Look) *Lines {
 	return newLines(look, func(line string) { fmt.Fprintln(out, line) })
 }
 
 func newLines(look Look, print func(string)) *Lines {
 	return &Lines{
-		Look: look, print: print, title: make(map[string]string), refused: make(map[string]bool),
-		tasks: make(map[string]string), teams: make(map[string]bool),
+		Look: look, print: print, title: make(map[string]string), hidden: make(map[string]string),
+		denied: make(map[string]bool), tasks: make(map[string]string), teams: make(map[string]bool),
+		waiting: make(map[string]string),
 	}
 }
 
-// Event tells an event, if it is one to tell.
+// Event shows an event, unless it is of no interest to people.
 func (l *Lines) Event(ev event.Event) {
+	if l.began.IsZero() {
+		l.began = ev.At
+	}
+	l.now = ev.At
 	switch body := ev.Body.(type) {
+	case event.Stored:
+		if l.Story {
+			l.said(ev.Agent, body.Entry)
+		}
 	case event.ToolStarted:
-		l.say(ev.Agent, green, "●", l.call(body.Tool, body.Input))
+		l.call(ev.Agent, body)
 	case event.ToolEnded:
 		l.result(ev.Agent, body)
 	case event.ToolDenied:
-		l.denied(ev.Agent, body)
+		l.refusal(ev.Agent, body)
 	case event.Waiting:
 		l.say(ev.Agent, amber, "↻", Waiting(body))
 	case event.Retrying:
@@ -77,11 +96,15 @@ func (l *Lines) Event(ev event.Event) {
 // say prints a line about an agent.
 func (l *Lines) say(a event.Agent, style, mark, text string) {
 	line, used := "", 0
+	if l.Story {
+		stamp := fmt.Sprintf("%5.1fs ", l.now.Sub(l.began).Seconds())
+		line, used = l.paint(dim, stamp), len(stamp)
+	}
 	if name := l.name(a); name != "" {
-		line, used = l.paint(agentColors[a.Color], "["+name+"]")+" ", cells.Width(name)+3
+		line, used = line+l.paint(agentColors[a.Color], "["+name+"]")+" ", used+cells.Width(name)+3
 	}
 	if mark != "" {
-		line, used = line+l.paint(style, mark)+" ", used+2
+		line, used = line+l.paint(style, mark)+" ", used+cells.Width(mark)+1
 	}
 	l.print(line + l.fit(text, used))
 }
@@ -110,29 +133,84 @@ func (l *Lines) started(a event.Agent, s event.AgentStarted) {
 	l.say(a, dim, "+", strings.TrimSpace(fmt.Sprintf("%s started %s", kind, oneLine(s.Prompt))))
 }
 
-func (l *Lines) result(a event.Agent, r event.ToolEnded) {
-	refused := l.refused[r.Call]
-	delete(l.refused, r.Call)
-	if refused || !r.IsError && (!l.Results || a.ID != "") {
+// said shows what an agent said, in one line.
+func (l *Lines) said(a event.Agent, e transcript.Entry) {
+	if text := flat(transcript.JoinText(e.Message.Content)); text != "" && e.Kind == transcript.KindAssistant {
+		l.say(a, "", "", text)
+	}
+}
+
+// shownByEffect are the tools whose effect is an event of its own.
+var shownByEffect = map[string]bool{
+	"SendMessage": true, "TaskCreate": true, "TaskUpdate": true, "TeamCreate": true, "TeamDelete": true, "Agent": true, "Task": true,
+}
+
+func (l *Lines) call(a event.Agent, c event.ToolStarted) {
+	text := l.describe(c.Tool, c.Input)
+	again := c.Tool == "Wait" && l.waiting[a.ID] == text // mail had ended the wait before
+	if l.Story && (shownByEffect[c.Tool] || again) {
+		l.hidden[c.Call] = text
 		return
+	}
+	if c.Tool == "Wait" {
+		l.waiting[a.ID] = text
+	}
+	l.say(a, green, "●", text)
+}
+
+func (l *Lines) result(a event.Agent, r event.ToolEnded) {
+	call, hidden := l.hidden[r.Call]
+	denied := l.denied[r.Call]
+	delete(l.hidden, r.Call)
+	delete(l.denied, r.Call)
+	quiet := hidden && r.Tool != "Wait" || !l.Results || a.ID != "" || l.Story && r.Tool != "Bash" && r.Tool != "Wait"
+	if denied || quiet && !r.IsError {
+		return
+	}
+	if hidden && r.IsError {
+		l.say(a, green, "●", call)
 	}
 	style := dim
 	if r.IsError {
 		style = red
 	}
-	text := oneLine(exitCodeLine().ReplaceAllString(stripTags(r.Text), "$1: "))
-	if text == "" {
-		text = "(no output)"
-	}
+	text := resultLine(r)
 	if r.Took >= slow {
 		text += fmt.Sprintf(" [%s]", r.Took.Round(time.Second))
 	}
 	l.say(a, style, "  ⎿", text)
 }
 
-// exitCodeLine is the first line of a failed command's result. What the command
-// said stands in the next one.
-var exitCodeLine = lazy.Regexp(`^(Exit code \d+)\n\s*`)
+// resultLine is the line of a result that says most: of a command that failed the
+// first that speaks of a failure, of one that succeeded the last, of all else
+// the first.
+func resultLine(r event.ToolEnded) string {
+	text := stripTags(r.Text)
+	code := exitCodeLine().FindStringSubmatch(text)
+	switch {
+	case code != nil:
+		text = strings.TrimPrefix(text, code[0])
+		if at := failureLine().FindStringIndex(text); at != nil {
+			text = text[at[0]:]
+		}
+		text = code[1] + ": " + oneLine(text)
+	case r.Tool == "Bash":
+		text = lastLine(text)
+	default:
+		text = oneLine(text)
+	}
+	if text == "" {
+		return "(no output)"
+	}
+	return text
+}
+
+var (
+	// exitCodeLine is the first line of a failed command's result; what the
+	// command printed comes next.
+	exitCodeLine = lazy.Regexp(`^(Exit code \d+)\n\s*`)
+	failureLine  = lazy.Regexp(`(?mi)^.*\b(fail(ed|ure)?|error|panic|fatal)\b.*$`)
+)
 
 // slow calls have their time told.
 const slow = 5 * time.Second
@@ -143,10 +221,10 @@ func stripTags(text string) string {
 	return strings.TrimSuffix(text, "</tool_use_error>")
 }
 
-// denied tells what was refused and what would allow it.
-func (l *Lines) denied(a event.Agent, d event.ToolDenied) {
-	l.refused[d.Call] = true
-	l.say(a, red, "✗", "denied: "+l.call(d.Tool, d.Input))
+// refusal shows what was denied and what would allow it.
+func (l *Lines) refusal(a event.Agent, d event.ToolDenied) {
+	l.denied[d.Call] = true
+	l.say(a, red, "✗", "denied: "+l.describe(d.Tool, d.Input))
 	if d.Remedy != "" {
 		l.print("    to allow it: " + oneLine(Visible(d.Remedy)))
 	}
@@ -174,8 +252,8 @@ func (l *Lines) noticed(a event.Agent, n event.Noticed) {
 	}
 }
 
-// call describes a call with paths as they are seen from Dir.
-func (l *Lines) call(tool string, input json.RawMessage) string {
+// describe is a call in a few words, with paths as they are seen from Dir.
+func (l *Lines) describe(tool string, input json.RawMessage) string {
 	text := Call(tool, input)
 	if l.Dir == "" {
 		return text
@@ -183,17 +261,23 @@ func (l *Lines) call(tool string, input json.RawMessage) string {
 	return strings.Replace(text, "("+Clean(l.Dir)+string(filepath.Separator), "(", 1)
 }
 
-// task tells a task, unless only what is not told of it has changed.
+// task shows a task, unless only what its line leaves out has changed. A check
+// that has passed is shown with the completion that follows it.
 func (l *Lines) task(c event.TaskChanged) {
 	key, line := c.List+"\x00"+c.Task.ID, TaskLine(c.Task)
-	if c.Task.Internal() || l.tasks[key] == line {
+	if blockers := c.Task.BlockedBy; len(blockers) > 0 && c.Task.Status == task.Pending {
+		line += "  after #" + flat(strings.Join(blockers, ", #"))
+	}
+	e, checked := c.Task.Checked()
+	passes := checked && e.Passed && c.Task.Status == task.InProgress
+	if c.Task.Internal() || passes || l.tasks[key] == line {
 		return
 	}
 	l.tasks[key] = line
 	l.say(event.Agent{}, "", "", line)
 }
 
-// team tells the beginning and the end of a team; members tell of themselves.
+// team shows the beginning and the end of a team; members have events of their own.
 func (l *Lines) team(c event.TeamChanged) {
 	gone := len(c.Members) == 0
 	switch {

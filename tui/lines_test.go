@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // chunks gives one string for each Read.
@@ -40,7 +42,7 @@ func TestLines(t *testing.T) {
 		want  string
 	}{
 		{"a call of the lead", event.Agent{}, event.ToolStarted{Tool: "Bash", Input: []byte(`{"command":"go test ./..."}`)}, "● Bash(go test ./...)"},
-		{"a call of a teammate", ann, event.ToolStarted{Tool: "Edit", Input: []byte(`{"file_path":"a.go","old_string":"x"}`)}, "[ann] ● Edit(a.go)"},
+		{"a call of a teammate", ann, event.ToolStarted{Tool: "Edit", Input: []byte(`{"file_path":"a.go","old_string":"x"}`)}, "[ann] ● Edit(a.go)  +0 −1"},
 		{"a call with many lines", event.Agent{}, event.ToolStarted{Tool: "Bash", Input: []byte(`{"command":"a\nb"}`)}, "● Bash(a …)"},
 		{"a call without anything telling", event.Agent{}, event.ToolStarted{Tool: "TaskList", Input: []byte(`{}`)}, "● TaskList"},
 		{"a call about a task", ann, event.ToolStarted{Tool: "TaskUpdate", Input: []byte(`{"taskId":"4","status":"in_progress"}`)}, "[ann] ● TaskUpdate(#4 in progress)"},
@@ -100,7 +102,7 @@ func TestLinesAreToldOnce(t *testing.T) {
 	} {
 		l.Event(event.Event{Body: body})
 	}
-	want := "team x: team-lead\n☐ #1 mend it\n☐ #1 mend it\n◐ #1 mend it (ann)\n✗ denied: Bash(ls)\nteam x is gone\n"
+	want := "team x: team-lead\n☐ #1 mend it\n☐ #1 mend it  after #2\n☐ #1 mend it\n◐ #1 mend it (ann)\n✗ denied: Bash(ls)\nteam x is gone\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
@@ -178,5 +180,105 @@ func TestNamesStayOnTheirLine(t *testing.T) {
 		if strings.Contains(line, "\n") {
 			t.Errorf("%q", line)
 		}
+	}
+}
+
+func TestTaskLineSaysHowFarItIsProved(t *testing.T) {
+	item := task.Task{ID: "1", Subject: "x", Status: task.InProgress}
+	note := func(want string) {
+		t.Helper()
+		if _, got, _ := strings.Cut(TaskLine(item), " x"); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	note("")
+	item.Metadata.Set(task.CheckKey, "go test ./x")
+	note("to prove: go test ./x")
+	keep := func(e task.Evidence) {
+		e.Command = "go test ./x"
+		changed := e.Metadata()
+		item.Metadata = item.Metadata.Clone()
+		item.Metadata.Set(task.CheckedKey, changed.Raw(task.CheckedKey))
+	}
+	keep(task.Evidence{ExitCode: 3, Output: "a\nb \x1b[31mFAIL: two\n"})
+	note("✗ not proved, exit code 3 at ")
+	note("go test ./x: b FAIL: two")
+	keep(task.Evidence{Passed: true})
+	note("✓ proved ")
+	item.Metadata, item.Status = jsonx.Object{}, task.Completed
+	item.Metadata.Set(task.CheckKey, "go test ./x")
+	note("✗ not proved, never checked: go test ./x")
+}
+
+// TestStory: what agents say is shown, with times; calls whose effect is shown are
+// not, unless they fail; a Wait that goes on is shown once, and each of its ends.
+func TestStory(t *testing.T) {
+	ann := event.Agent{ID: "t1", Name: "ann"}
+	said := transcript.Entry{Kind: transcript.KindAssistant, Message: transcript.Message{Content: []transcript.Block{transcript.TextBlock("I look\nat it.")}}}
+	proved := task.Task{ID: "1", Subject: "mend it", Status: task.InProgress, Owner: "ann", Metadata: task.Evidence{Passed: true, At: time.Unix(1, 0)}.Metadata()}
+	wait := []byte(`{"tasks":["1","#2"],"agents":["ann"]}`)
+	var out strings.Builder
+	l := NewLines(&out, Look{})
+	l.Story, l.Results = true, true
+	for i, ev := range []event.Event{
+		{Body: event.TurnStarted{}},
+		{Agent: ann, Body: event.Stored{Entry: said}},
+		{Body: event.ToolStarted{Call: "1", Tool: "TaskCreate", Input: []byte(`{"subject":"x"}`)}},
+		{Body: event.ToolEnded{Call: "1", Tool: "TaskCreate", Text: "created"}},
+		{Body: event.ToolStarted{Call: "2", Tool: "SendMessage", Input: []byte(`{"to":"bob"}`)}},
+		{Body: event.ToolEnded{Call: "2", Tool: "SendMessage", Text: "no such agent", IsError: true}},
+		{Body: event.ToolStarted{Call: "3", Tool: "Wait", Input: wait}},
+		{Body: event.ToolEnded{Call: "3", Tool: "Wait", Text: "1 of 3 done:"}},
+		{Body: event.ToolStarted{Call: "4", Tool: "Wait", Input: wait}},
+		{Body: event.ToolEnded{Call: "4", Tool: "Wait", Text: "3 of 3 done:"}},
+		{Body: event.ToolStarted{Call: "5", Tool: "Read", Input: []byte(`{"file_path":"a"}`)}},
+		{Body: event.ToolEnded{Call: "5", Tool: "Read", Text: "1 text"}},
+		{Body: event.TaskChanged{List: "x", Task: proved}},
+	} {
+		ev.At = time.Unix(100, int64(i)*int64(100*time.Millisecond))
+		l.Event(ev)
+	}
+	want := `  0.1s [ann] I look at it.
+  0.5s ● SendMessage(bob)
+  0.5s   ⎿ no such agent
+  0.6s ● Wait(#1, #2, ann)
+  0.7s   ⎿ 1 of 3 done:
+  0.9s   ⎿ 3 of 3 done:
+  1.0s ● Read(a)
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestResultLine: of a failed command the first line about a failure is shown, of
+// another the last, of all else the first.
+func TestResultLine(t *testing.T) {
+	for _, tc := range []struct{ tool, text, want string }{
+		{"Bash", "Exit code 1\nok one\nFAIL two\nok three", "Exit code 1: FAIL two …"},
+		{"Bash", "Exit code 1\ncompiling\nmain.go:3: syntax error: x\n", "Exit code 1: main.go:3: syntax error: x"},
+		{"Bash", "Exit code 2\nno rule\nstop", "Exit code 2: no rule …"},
+		{"Bash", "ok one\nall 24 checks pass\n\n", "all 24 checks pass"},
+		{"Grep", "a.go\nb.go", "a.go …"},
+		{"Bash", "", "(no output)"},
+	} {
+		if got := resultLine(event.ToolEnded{Tool: tc.tool, Text: tc.text}); got != tc.want {
+			t.Errorf("%s %q: %q, want %q", tc.tool, tc.text, got, tc.want)
+		}
+	}
+}
+
+func TestChangedLines(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"file_path":"a","old_string":"a\nb\nc","new_string":"a\nB\nB\nc"}`: "Edit(a)  +2 −1",
+		`{"file_path":"a","old_string":"","new_string":"x\n"}`:               "Edit(a)  +1 −0",
+		`{"file_path":"a","old_string":"x","new_string":""}`:                 "Edit(a)  +0 −1",
+	} {
+		if got := Call("Edit", []byte(input)); got != want {
+			t.Errorf("%s: %q, want %q", input, got, want)
+		}
+	}
+	if got := Call("Write", []byte(`{"file_path":"a","content":"x\ny\n"}`)); got != "Write(a)  +2" {
+		t.Error(got)
 	}
 }

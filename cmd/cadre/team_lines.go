@@ -51,7 +51,7 @@ func (l *teamLines) newTasks(tasks []task.Task) []string {
 		if t.Internal() {
 			continue
 		}
-		line := tui.TaskLine(t) + proofNote(t)
+		line := tui.TaskLine(t)
 		told[t.ID] = line
 		if l.tasks[t.ID] != line {
 			lines = append(lines, line)
@@ -108,33 +108,4 @@ func (v askView) brief() string {
 		who = mailbox.LeadName
 	}
 	return "? " + cleanCell(v.ID) + " " + shorten(who+" asks: "+tui.Visible(about), 120)
-}
-
-// proofNote says of a task that proves itself how far that is.
-func proofNote(t task.Task) string {
-	if t.Check() == "" {
-		return ""
-	}
-	command := shorten(t.Check(), 60)
-	e, ok := t.Checked()
-	at := e.At.Local().Format(time.TimeOnly)
-	switch {
-	case ok && e.Passed:
-		return "  ✓ proved " + at + ": " + command
-	case ok:
-		note := fmt.Sprintf("  ✗ not proved, exit code %d at %s: %s", e.ExitCode, at, command)
-		if said := lastLine(e.Output); said != "" {
-			note += ": " + said
-		}
-		return note
-	case t.IsUnproved():
-		return "  ✗ not proved, never checked: " + command
-	}
-	return "  to prove: " + command
-}
-
-// lastLine is the last line that a command printed.
-func lastLine(output string) string {
-	output = strings.TrimSpace(output)
-	return shorten(output[strings.LastIndexByte(output, '\n')+1:], 80)
 }

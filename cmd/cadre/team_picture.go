@@ -176,7 +176,7 @@ func taskLines(tasks []task.Task) []string {
 	lines := make([]string, len(shown))
 	for i, t := range shown {
 		t.Subject = shorten(t.Subject, widestSubject)
-		lines[i] = tui.TaskLine(t) + proofNote(t)
+		lines[i] = tui.TaskLine(t)
 		if waits := openBlockers(t, tasks); t.Status == task.Pending && len(waits) > 0 {
 			lines[i] += "  waits for " + cleanCell(joinIDs(waits))
 		}

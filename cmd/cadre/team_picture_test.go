@@ -7,7 +7,6 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/cells"
-	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/task"
 )
@@ -73,31 +72,4 @@ func TestMemberThatAsks(t *testing.T) {
 	if got := v.Members[0].State; got != stateAsks {
 		t.Errorf("the lead: %s", got)
 	}
-}
-
-func TestProofNote(t *testing.T) {
-	item := task.Task{ID: "1", Subject: "x", Status: task.InProgress}
-	note := func(want string) {
-		t.Helper()
-		if got := proofNote(item); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	note("")
-	item.Metadata.Set(task.CheckKey, "go test ./x")
-	note("to prove: go test ./x")
-	keep := func(e task.Evidence) {
-		e.Command = "go test ./x"
-		changed := e.Metadata()
-		item.Metadata = item.Metadata.Clone()
-		item.Metadata.Set(task.CheckedKey, changed.Raw(task.CheckedKey))
-	}
-	keep(task.Evidence{ExitCode: 3, Output: "a\nb \x1b[31mFAIL: two\n"})
-	note("✗ not proved, exit code 3 at ")
-	note("go test ./x: b FAIL: two")
-	keep(task.Evidence{Passed: true})
-	note("✓ proved ")
-	item.Metadata, item.Status = jsonx.Object{}, task.Completed
-	item.Metadata.Set(task.CheckKey, "go test ./x")
-	note("✗ not proved, never checked: go test ./x")
 }

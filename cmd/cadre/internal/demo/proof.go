@@ -31,34 +31,6 @@ func newEvidence(before *task.Task, now task.Task) (e task.Evidence, ok bool) {
 	return e, !had || !old.At.Equal(e.At)
 }
 
-// refusal tells of a task that its check kept open.
-func (t *teller) refusal(m *member, now task.Task, e task.Evidence) entry {
-	if by := t.record.named(t.record.nameOf(e.By)); by != nil && e.By != "" {
-		m = by
-	}
-	t.told[refused{m.name, now.ID}] = true
-	why := flat(telling(e.Output))
-	if why == "" {
-		why = fmt.Sprintf("exit code %d", e.ExitCode)
-	}
-	return entry{who: m, verb: "closes", text: taskTitle(now), mark: span{red, "✗ refused by its check: " + why}}
-}
-
-// refused is a try of an agent to close a task.
-type refused struct{ who, task string }
-
-// proved marks a task that is closed by its check; nothing for one without.
-func proved(t task.Task) span {
-	evidence, ok := t.Checked()
-	if !ok || !evidence.Passed {
-		return span{}
-	}
-	if what := telling(evidence.Output); what != "" {
-		return span{green, "✓ proved: " + flat(what)}
-	}
-	return span{green, "✓ proved by " + firstLine(evidence.Command)}
-}
-
 // proofText sums up the checks of the tasks for people; "" when there are none.
 func (r Report) proofText() string {
 	proved, refused, checked := 0, 0, 0

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/cadre-dev/cadre/tui"
 )
 
 // Record is what the events of a run come to: who took part, what became of the
@@ -49,7 +51,6 @@ type member struct {
 	gone            bool
 	busy            bool
 	doing           string // a call, or the text that it writes; "" between two things; not clean
-	said            string // the last text
 	broadcast       string // the text that it is sending to all
 }
 
@@ -81,6 +82,14 @@ func (r *Record) Add(ev event.Event) {
 		if body.Outcome.Reason == event.Failed {
 			r.Failures = append(r.Failures, m.name+": "+flat(body.Outcome.Err))
 		}
+	case event.TextDelta:
+		if !body.Thinking && len(m.doing) < mostDoing {
+			m.doing += body.Text
+		}
+	case event.ToolStarted:
+		m.doing = tui.Call(body.Tool, body.Input)
+	case event.ToolEnded:
+		m.doing = ""
 	case event.Stored:
 		r.stored(m, body.Entry)
 	case event.TeamChanged:
@@ -97,12 +106,22 @@ func (r *Record) stored(m *member, e transcript.Entry) {
 		return
 	}
 	if text := strings.TrimSpace(transcript.JoinText(e.Message.Content)); text != "" {
-		m.said = text
+		m.doing = ""
 		if m.lead {
 			r.Answer = text
 		}
 	}
+	for _, use := range e.Message.ToolUses() {
+		var in struct{ Type, To, Content, Message string }
+		if use.Name == "SendMessage" && json.Unmarshal(use.Input, &in) == nil && (in.Type == "broadcast" || in.To == "*") {
+			m.broadcast = cmp.Or(in.Content, in.Message)
+		}
+	}
 }
+
+// mostDoing is how many bytes of a text that is being written are kept to be
+// shown: more than any line has.
+const mostDoing = 1000
 
 // taskChanged keeps the newest state of each task. One that is deleted stays
 // with the status it had: a team's list goes with the team.
@@ -177,6 +196,3 @@ func (r *Record) member(a event.Agent) *member {
 
 // blockers lists the tasks that t still waits for.
 func (r *Record) blockers(t task.Task) []string { return task.Blockers(r.Tasks, t) }
-
-// elapsed is how far into the run t lies.
-func (r *Record) elapsed(t time.Time) time.Duration { return t.Sub(r.started) }

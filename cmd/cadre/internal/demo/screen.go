@@ -14,31 +14,27 @@ type screen struct {
 	text  []byte // and how it was written
 }
 
-// print writes lines.
-func (s *screen) print(lines []string) {
-	var b bytes.Buffer
-	for _, l := range lines {
-		b.WriteString(l + "\n")
+// print writes whole lines.
+func (s *screen) print(lines string) {
+	if lines != "" {
+		_, _ = io.WriteString(s.out, lines) // a reader that is gone is no reason to end the run
 	}
-	_, _ = s.out.Write(b.Bytes()) // a reader that is gone is no reason to end the run
 }
 
-// redraw puts lines where the status stood, and the new status below them.
-func (s *screen) redraw(lines []string, status []line, columns int, color bool) {
+// redraw puts whole lines where the status stood, and the new status below them.
+func (s *screen) redraw(lines string, status []line, columns int, color bool) {
 	var below bytes.Buffer
 	for _, l := range status {
 		below.WriteString(l.render(color) + "\n")
 	}
-	if len(lines) == 0 && bytes.Equal(below.Bytes(), s.text) {
+	if lines == "" && bytes.Equal(below.Bytes(), s.text) {
 		return
 	}
 	var b bytes.Buffer
 	if up := s.height(columns); up > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", up)
 	}
-	for _, l := range lines {
-		b.WriteString(l + "\n")
-	}
+	b.WriteString(lines)
 	b.Write(below.Bytes())
 	s.text, s.drawn = below.Bytes(), s.drawn[:0]
 	for _, l := range status {

@@ -207,13 +207,14 @@ func (s *sim) take(a *simAgent) []transcript.Block {
 	return blocks
 }
 
-func (s *sim) post(from, to, text string) error {
+// post delivers a message; the summary is for people and may be missing.
+func (s *sim) post(from, to, text string, summary ...string) error {
 	a := s.agent(to)
 	if a == nil {
 		return fmt.Errorf("No agent named %s", to)
 	}
 	a.inbox = append(a.inbox, simMail{from, text})
-	s.tell(s.agent(from), event.MailSent{To: mailbox.Address{Team: s.team, Agent: to}, Message: mailbox.Message{From: from, Text: text}})
+	s.tell(s.agent(from), event.MailSent{To: mailbox.Address{Team: s.team, Agent: to}, Message: mailbox.Message{From: from, Text: text, Summary: strings.Join(summary, "")}})
 	return nil
 }
 
@@ -245,7 +246,7 @@ func (s *sim) wake(a *simAgent) {
 	text := head + fmt.Sprintf("%d of %d done:", done, len(w.tasks))
 	result := transcript.Block{Type: transcript.ToolResult, ToolUseID: w.call, Text: text}
 	s.tell(a, event.Stored{Entry: transcript.Entry{Kind: transcript.KindUser, Message: transcript.Message{Role: transcript.User, Content: []transcript.Block{result}}}})
-	s.tell(a, event.ToolEnded{Call: w.call, Tool: waitTool, Text: text})
+	s.tell(a, event.ToolEnded{Call: w.call, Tool: "Wait", Text: text})
 	a.add(append([]transcript.Block{result}, s.take(a)...)...)
 }
 
@@ -281,7 +282,7 @@ func (s *sim) round(a *simAgent) {
 	}
 	var results []transcript.Block
 	for _, use := range reply.ToolUses() {
-		if use.Name == waitTool {
+		if use.Name == "Wait" {
 			var in struct{ Tasks []string }
 			if err := json.Unmarshal(use.Input, &in); err != nil || len(reply.ToolUses()) != 1 || len(in.Tasks) == 0 {
 				s.t.Fatalf("a wait among %d calls for %v: %v", len(reply.ToolUses()), in.Tasks, err)
@@ -503,7 +504,7 @@ func (s *sim) send(a *simAgent, str func(string) string, in map[string]any) (str
 	switch str("type") {
 	case "message":
 		s.mail = append(s.mail, from+">"+to)
-		return "sent", s.post(from, to, str("content"))
+		return "sent", s.post(from, to, str("content"), str("summary"))
 	case "broadcast":
 		for _, other := range s.agents {
 			if other == a || other.gone {
@@ -514,7 +515,7 @@ func (s *sim) send(a *simAgent, str func(string) string, in map[string]any) (str
 				name = "team-lead"
 			}
 			s.mail = append(s.mail, from+">"+name)
-			if err := s.post(from, name, str("content")); err != nil {
+			if err := s.post(from, name, str("content"), str("summary")); err != nil {
 				return "", err
 			}
 		}

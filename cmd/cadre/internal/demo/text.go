@@ -87,21 +87,6 @@ func flat(text string) string {
 	return strings.Join(strings.Fields(tui.Clean(text)), " ")
 }
 
-// firstLine is the first line of text that says something, clean.
-func firstLine(text string) string {
-	for line := range strings.Lines(tui.Clean(text)) {
-		if line = flat(line); line != "" {
-			return line
-		}
-	}
-	return ""
-}
-
-// lastLine is the last line of text that says something, clean.
-func lastLine(text string) string {
-	return flat(text[strings.LastIndexByte(strings.TrimSpace(text), '\n')+1:])
-}
-
 // wrap breaks flat text at words into lines of so many columns; 0 is no limit.
 func wrap(text string, columns int) []string {
 	if columns <= 0 {
