@@ -59,16 +59,26 @@ type State struct {
 }
 
 // OpenState opens the state under a root, which need not exist. It takes no
-// lease and starts nothing.
-func OpenState(root layout.Root) *State {
-	files := filestore.New(root)
+// lease and starts nothing. What is found damaged there is told to warn, which is
+// called from any goroutine; nil: to nobody.
+func OpenState(root layout.Root, warn ...func(error)) *State {
+	files := filestore.New(root, warnings(warn)...)
 	return &State{files, files.Seals()}
 }
 
-// OpenOthersState opens the state of another program, which has no use for seals:
-// none are written there, nor the key for them.
-func OpenOthersState(root layout.Root) *State {
-	return &State{filestore.New(root), memstore.New().Seals()}
+// OpenOthersState opens the state of another program like [OpenState]: what is damaged
+// there is not repaired. It has no use for seals: none are written there, nor the key
+// for them.
+func OpenOthersState(root layout.Root, warn ...func(error)) *State {
+	return &State{filestore.New(root, append(warnings(warn), filestore.WithoutRepair())...), memstore.New().Seals()}
+}
+
+func warnings(warn []func(error)) []filestore.Option {
+	var options []filestore.Option
+	for _, w := range warn {
+		options = append(options, filestore.WithWarn(w))
+	}
+	return options
 }
 
 // Rosters are the teams' rosters.

@@ -3,9 +3,7 @@ package filestore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -127,14 +125,17 @@ func (a *asks) load(ctx context.Context) error {
 	}
 	path := a.side(a.ref, "asks")
 	a.open, a.known, a.order = make(map[string]ask.Ask), make(map[string]bool), nil
-	err := scanLines(a.fsys, path, 1<<63-1, func(line []byte) error {
+	err := a.damaged.ownLines(path, func(line []byte) bool {
 		var l askLine
-		if json.Unmarshal(line, &l) == nil && a.check(l) == nil {
+		if json.Unmarshal(line, &l) != nil {
+			return false
+		}
+		if a.check(l) == nil {
 			a.apply(l)
 		}
-		return nil
+		return true
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
 	a.lines = a.journal(path)

@@ -62,7 +62,7 @@ func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now
 		return nil, mark, err == nil, err
 	}
 	f, err := ts.fsys.OpenFile(ts.changeLog(folder), os.O_RDONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || isDamage(err) {
 		return nil, changeMark{list: list}, false, nil
 	}
 	if err != nil {
@@ -157,6 +157,11 @@ func (ts *tasks) writeDown(folder string, mark changeMark, ids []string) (change
 func (ts *tasks) openChangeLog(path string) (fsx.File, error) {
 	const how = os.O_WRONLY | os.O_APPEND | os.O_CREATE
 	f, err := ts.fsys.OpenFile(path, how, layout.FileMode)
+	if errors.Is(err, fsx.ErrNotRegular) {
+		if err = ts.damaged.setAside(path, err); err == nil {
+			f, err = ts.fsys.OpenFile(path, how, layout.FileMode)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) { // where the system has no side files
 		if err = fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err == nil {
 			f, err = ts.fsys.OpenFile(path, how, layout.FileMode)

@@ -20,7 +20,6 @@ type inbox struct {
 	end       []byte              // its last bytes
 	unread    []entry             // what is not marked read; the newest version may append to its array
 	ids       *mailbox.Identities // belongs to the newest version alone
-	broken    error               // the version cannot be read; nothing else counts
 }
 
 // entry is a message, and where it stands in the canonical file.

@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
-	"time"
 
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
-	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
@@ -22,7 +17,8 @@ type version struct {
 	inbox   *inbox
 	content []byte  // canonical; of a torn file, as it stands
 	entries []entry // all of them
-	mended  bool    // content is what could be saved of a damaged file
+	// salvaged says that the content is what could be saved of a damaged file.
+	salvaged bool
 }
 
 // absent is the version of an inbox that is not there.
@@ -39,19 +35,20 @@ func (m *mail) load(ctx context.Context, path string) (*inbox, error) {
 	}
 	box := m.known(path)
 	if box != nil && box.key == key {
-		return box, box.broken
+		return box, nil
 	}
 	if grown := m.follow(path, box, key); grown != nil {
 		return grown, nil
 	}
-	v, err := m.settle(ctx, path)
+	v, err := m.readWhole(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return absent().inbox, nil
 	}
-	if v.inbox != nil {
-		m.replaceKnown(path, box, v.inbox)
+	if err != nil {
+		return nil, err
 	}
-	return v.inbox, err
+	m.replaceKnown(path, box, v.inbox)
+	return v.inbox, nil
 }
 
 // follow returns the version that an inbox became by growing or by marks in
@@ -84,10 +81,11 @@ func (m *mail) grow(path string, box *inbox, later news) *inbox {
 	return next
 }
 
-// settle is read for those who can wait: a file that is written all the time is
-// read in turn with its writers, and one that a killed writer of ours left torn
-// is mended first.
-func (m *mail) settle(ctx context.Context, path string) (version, error) {
+// readWhole is read for those who can wait for the file's lock, under which a file
+// that is written all the time stands still. One that is damaged then, while nobody
+// can be writing to it, is repaired: nobody else would, and its owner would never get
+// mail again.
+func (m *mail) readWhole(ctx context.Context, path string) (version, error) {
 	v, err := m.read(ctx, path)
 	switch {
 	case errors.Is(err, fsx.ErrChanging):
@@ -96,14 +94,27 @@ func (m *mail) settle(ctx context.Context, path string) (version, error) {
 			return nil
 		})
 		return v, errors.Join(lockErr, err)
-	case err == nil || v.inbox == nil:
+	case err == nil || !isDamage(err):
+		return v, err
+	case m.lookOnly:
+		return m.wholeEntries(path, v, err)
+	}
+	if repairErr := m.changeExisting(ctx, path, repair, func(tx *inboxTx) error { return tx.repair(ctx) }); repairErr != nil {
 		return v, err
 	}
-	// Whoever takes over a dead owner's lock mends; there is nothing to mark.
-	if m.change(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, nil) }) == nil {
-		return m.read(ctx, path)
+	return m.read(ctx, path)
+}
+
+// wholeEntries is what can be read of a damaged inbox that is not to be repaired.
+func (m *mail) wholeEntries(path string, v version, why error) (version, error) {
+	m.damaged.warnOnce(path, why)
+	content := salvage(v.content)
+	parsed, err := parse(content)
+	if err != nil {
+		return version{}, err
 	}
-	return v, err
+	box := newInbox(parsed, content)
+	return version{inbox: box, content: content, entries: parsed}, nil
 }
 
 // read reads and parses a whole inbox. With a [*TornError] the version has the
@@ -125,7 +136,7 @@ func (m *mail) read(ctx context.Context, path string) (version, error) {
 		// already, and the next message mends the file.
 		v = absent()
 	case errors.As(err, &torn) && !errors.Is(err, fsx.ErrChanging):
-		return version{inbox: &inbox{key: key, broken: err}, content: raw}, err
+		return version{inbox: &inbox{key: key}, content: raw}, err
 	case err != nil:
 		return version{}, err
 	default:
@@ -148,21 +159,17 @@ func (tx *inboxTx) current(ctx context.Context) (version, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return absent(), nil
-	case err != nil && v.inbox != nil && tx.damaged == mend:
-		return tx.quarantine(v, err)
+	case err != nil && v.inbox != nil && tx.ifDamaged == repair:
+		return tx.salvaged(v, err)
 	}
 	return v, err
 }
 
-// quarantine copies a torn inbox aside, where programs that list inboxes do not
-// see it, and returns its whole entries.
-func (tx *inboxTx) quarantine(v version, torn error) (version, error) {
-	aside := tx.aside()
-	options := fsx.WriteOptions{Mode: layout.FileMode, Sync: tx.sync}
-	if _, err := fsx.WriteAtomic(tx.fsys, aside, v.content, options); err != nil {
-		return version{}, errors.Join(torn, err)
+// salvaged keeps a copy of a torn inbox, and returns its whole entries.
+func (tx *inboxTx) salvaged(v version, torn error) (version, error) {
+	if err := tx.damaged.keepCopy(tx.path, v.content, torn); err != nil {
+		return version{}, err
 	}
-	tx.warn(fmt.Errorf("damaged inbox kept as %s: %w", aside, torn))
 	content := salvage(v.content)
 	parsed, err := parse(content)
 	if err != nil {
@@ -170,32 +177,14 @@ func (tx *inboxTx) quarantine(v version, torn error) (version, error) {
 	}
 	box := newInbox(parsed, content)
 	box.key, box.canonical = v.inbox.key, false
-	return version{inbox: box, content: content, entries: parsed, mended: true}, nil
+	return version{inbox: box, content: content, entries: parsed, salvaged: true}, nil
 }
 
-// aside is where a damaged inbox is kept.
-func (tx *inboxTx) aside() string {
-	name := "." + filepath.Base(tx.path) + ".damaged-" + strconv.FormatInt(time.Now().UnixMilli(), 10)
-	return filepath.Join(filepath.Dir(tx.path), name)
-}
-
-// mend writes what is whole of a damaged inbox in its place. One that is too large
-// to be read is moved aside as it is.
-func (tx *inboxTx) mend(ctx context.Context) error {
+// repair writes what is whole of a damaged inbox in its place. What is no inbox at
+// all is set aside as it is (change).
+func (tx *inboxTx) repair(ctx context.Context) error {
 	v, err := tx.current(ctx)
-	if errors.Is(err, fsx.ErrTooLarge) {
-		aside := tx.aside()
-		if heldErr := tx.lock.Held(); heldErr != nil {
-			return heldErr
-		}
-		if moveErr := tx.fsys.RenameNew(tx.path, aside); moveErr != nil {
-			return errors.Join(err, moveErr)
-		}
-		tx.warn(fmt.Errorf("inbox kept as %s: %w", aside, err))
-		tx.wrote = true
-		return nil
-	}
-	if err != nil || !v.mended {
+	if err != nil || !v.salvaged {
 		return err
 	}
 	return tx.save(v, v.content)

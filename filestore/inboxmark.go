@@ -86,11 +86,11 @@ func (tx *inboxTx) markRead(ctx context.Context, ids []mailbox.ID) error {
 	return tx.rewriteMarked(v, ids)
 }
 
-// rewriteMarked marks messages read, or just mends a damaged file, by writing
+// rewriteMarked marks messages read, or just repairs a damaged file, by writing
 // it anew.
 func (tx *inboxTx) rewriteMarked(v version, ids []mailbox.ID) error {
 	marked, rest, err := v.inbox.marked(v.content, ids)
-	if err != nil || marked == nil && !v.mended {
+	if err != nil || marked == nil && !v.salvaged {
 		return err
 	}
 	if marked == nil {

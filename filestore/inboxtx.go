@@ -17,31 +17,37 @@ import (
 // inboxTx is one change of an inbox, made under its lock.
 type inboxTx struct {
 	*mail
-	path    string
-	lock    *dirlock.Lock
-	damaged damage
-	wrote   bool
-	key     fsx.Key // of the version written
+	path      string
+	lock      *dirlock.Lock
+	ifDamaged damage
+	wrote     bool
+	key       fsx.Key // of the version written
 }
 
 // damage says what a change does with an inbox that stays damaged.
 type damage bool
 
 const (
-	leave damage = false // fails
-	mend  damage = true  // sets the file aside and goes on with what is whole
+	leave  damage = false // fails
+	repair damage = true  // keeps the file aside and goes on with what is whole of it
 )
 
 // change runs step under the lock of an inbox, whose folder must be there. A
 // step that met a program without locks is run again.
-func (m *mail) change(ctx context.Context, path string, damaged damage, step func(*inboxTx) error) error {
+func (m *mail) change(ctx context.Context, path string, ifDamaged damage, step func(*inboxTx) error) error {
 	var tx *inboxTx
 	err := m.locked(ctx, path, func(lock *dirlock.Lock) (err error) {
 		// A killed writer of ours may have left the entry torn that it was
 		// adding; that one was never acknowledged.
-		tx = &inboxTx{mail: m, path: path, lock: lock, damaged: damaged || damage(lock.Recovered())}
+		tx = &inboxTx{mail: m, path: path, lock: lock, ifDamaged: ifDamaged || damage(lock.Recovered())}
 		for range maxUnlocked {
-			if err = step(tx); !errors.Is(err, errMoved) {
+			err = step(tx)
+			if tx.ifDamaged == repair && isDamage(err) {
+				if err = tx.giveUp(ctx, err); err == nil {
+					err = step(tx)
+				}
+			}
+			if !errors.Is(err, errMoved) {
 				return err
 			}
 		}
@@ -53,15 +59,32 @@ func (m *mail) change(ctx context.Context, path string, damaged damage, step fun
 	return err
 }
 
+// giveUp sets aside what stands in the place of an inbox and cannot even be read. why
+// is what a step said of it, which may have been about something else.
+func (tx *inboxTx) giveUp(ctx context.Context, why error) error {
+	v, err := tx.read(ctx, tx.path)
+	if !isDamage(err) || v.inbox != nil {
+		return why
+	}
+	if err := tx.lock.Held(); err != nil {
+		return err
+	}
+	if err := tx.damaged.setAside(tx.path, why); err != nil {
+		return err
+	}
+	tx.wrote, tx.key = true, fsx.Key{}
+	return nil
+}
+
 // changeExisting is change for an inbox that is not to be made; without one there is
 // nothing to do.
-func (m *mail) changeExisting(ctx context.Context, path string, damaged damage, step func(*inboxTx) error) error {
+func (m *mail) changeExisting(ctx context.Context, path string, ifDamaged damage, step func(*inboxTx) error) error {
 	exists, err := m.exists(path)
 	if err != nil || !exists {
 		return err
 	}
 	if err = m.checkFolders(path); err == nil {
-		err = m.change(ctx, path, damaged, step)
+		err = m.change(ctx, path, ifDamaged, step)
 	}
 	if errors.Is(err, fs.ErrNotExist) { // it went with its team just now
 		return nil
@@ -136,11 +159,17 @@ func (tx *inboxTx) extend(doc jsonx.Object) (done bool, err error) {
 	return true, nil
 }
 
-// openInPlace opens the file to write into it; nil when there is none.
+// openInPlace opens the file to write into it; nil when there is none, or it may
+// only be read.
 func (tx *inboxTx) openInPlace() (fsx.File, error) {
 	f, err := tx.fsys.OpenFile(tx.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		if info, statErr := tx.fsys.Lstat(tx.path); statErr == nil && info.Mode()&0o200 == 0 {
+			return nil, nil
+		}
 	}
 	return f, err
 }

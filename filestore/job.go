@@ -127,7 +127,7 @@ func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine)
 		return context.Cause(ctx)
 	}
 	file := s.journal(s.side(ref, jobsSide))
-	err := file.append(text)
+	err := s.damaged.overDamage(file.path, func() error { return file.append(text) })
 	if closeErr := file.close(); err == nil && closeErr != nil {
 		s.warn(closeErr) // the lines stand
 	}
@@ -143,25 +143,22 @@ func (s *jobs) read(ctx context.Context, ref transcript.Ref) ([]job.Record, erro
 	}
 	var records []job.Record
 	at := make(map[string]int) // index in records, by id
-	err := scanLines(s.fsys, s.side(ref, jobsSide), 1<<63-1, func(text []byte) error {
+	err := s.damaged.ownLines(s.side(ref, jobsSide), func(text []byte) bool {
 		var line jobLine
 		if json.Unmarshal(text, &line) != nil {
-			return nil // torn
+			return false
 		}
 		if line.Job != nil {
 			if _, known := at[line.Job.ID]; !known {
 				at[line.Job.ID] = len(records)
 				records = append(records, *line.Job)
 			}
-			return nil
+			return true
 		}
 		if i, known := at[line.ID]; known && records[i].End == nil {
 			records[i].End = line.End
 		}
-		return nil
+		return true
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return records, err
 }

@@ -31,7 +31,7 @@ func (m *mail) Post(ctx context.Context, to mailbox.Address, msg mailbox.Message
 		err = m.makeFolders(path)
 	}
 	if err == nil {
-		err = m.change(ctx, path, mend, func(tx *inboxTx) error { return tx.add(ctx, encodeMessage(msg)) })
+		err = m.change(ctx, path, repair, func(tx *inboxTx) error { return tx.add(ctx, encodeMessage(msg)) })
 	}
 	if err != nil {
 		return fmt.Errorf("post to %s: %w", to, err)
@@ -47,17 +47,6 @@ func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.I
 	err = m.changeExisting(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
 	if err != nil {
 		return fmt.Errorf("mark mail of %s read: %w", at, err)
-	}
-	return nil
-}
-
-func (m *mail) Mend(ctx context.Context, at mailbox.Address) error {
-	path, err := m.path(at)
-	if err != nil {
-		return err
-	}
-	if err := m.changeExisting(ctx, path, mend, func(tx *inboxTx) error { return tx.mend(ctx) }); err != nil {
-		return fmt.Errorf("mend the inbox of %s: %w", at, err)
 	}
 	return nil
 }
@@ -79,7 +68,7 @@ func (m *mail) All(ctx context.Context, at mailbox.Address) ([]mailbox.Message, 
 	if err != nil {
 		return nil, err
 	}
-	v, err := m.settle(ctx, path)
+	v, err := m.readWhole(ctx, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read mail of %s: %w", at, err)
 	}

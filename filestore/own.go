@@ -64,13 +64,24 @@ func (s *Store) sweepOwn(folder string) func() error {
 
 // writeOwn replaces a file, or makes it, in a folder of ours whose lock is held.
 func (s *Store) writeOwn(path string, data []byte, lock *dirlock.Lock) (fsx.Key, error) {
-	info, err := fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync, Ready: lock.Held})
+	var info fs.FileInfo
+	err := s.damaged.overDamage(path, func() (err error) {
+		info, err = fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync, Ready: lock.Held})
+		return err
+	})
 	return fsx.KeyOf(info), err
 }
 
-// removeOwn deletes a file; a missing one is no error.
+// removeOwn deletes a file; a missing one is no error. What is no file there is kept
+// aside.
 func (s *Store) removeOwn(path string) error {
-	err := s.fsys.Remove(path)
+	info, err := s.fsys.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return s.damaged.setAside(path, &fs.PathError{Op: "remove", Path: path, Err: fsx.ErrNotRegular})
+	}
+	if err == nil {
+		err = s.fsys.Remove(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -43,7 +43,10 @@ type Store struct {
 	sync bool
 	poll time.Duration
 	warn func(error)
+	// lookOnly says that what is damaged is not repaired by reading it.
+	lookOnly bool
 
+	damaged     *damaged
 	hub         *hub
 	transcripts *transcripts
 	mail        *mail
@@ -72,6 +75,10 @@ func WithPoll(interval time.Duration) Option { return func(s *Store) { s.poll = 
 // goroutine and must not block.
 func WithWarn(warn func(error)) Option { return func(s *Store) { s.warn = warn } }
 
+// WithoutRepair leaves damaged inboxes as they are when they are read, for a root that
+// is another program's. What is whole of them is read.
+func WithoutRepair() Option { return func(s *Store) { s.lookOnly = true } }
+
 // New makes a store of the state under root. Nothing is read or made before it
 // is needed.
 func New(root layout.Root, options ...Option) *Store {
@@ -79,6 +86,7 @@ func New(root layout.Root, options ...Option) *Store {
 	for _, set := range options {
 		set(s)
 	}
+	s.damaged = &damaged{Store: s}
 	s.transcripts = &transcripts{s}
 	s.mail = &mail{Store: s}
 	s.tasks = &tasks{Store: s}

@@ -13,7 +13,7 @@ import (
 // taskKeys is the order of a task file (facts: claude-code §3.1).
 var taskKeys = []string{"id", "subject", "description", "activeForm", "owner", "status", "blocks", "blockedBy", "metadata"}
 
-// unreadable is the status that a torn task file gets in memory: it is not
+// unreadable is the status that a damaged task file gets in memory: it is not
 // listed and never written, but what waits for it goes on waiting.
 const unreadable task.Status = "unreadable"
 
@@ -28,6 +28,17 @@ type taskFile struct {
 	task   task.Task // without an ID when err is errNoTask
 	doc    jsonx.Object
 	err    error // errNoTask, or why it cannot be read
+}
+
+func unreadableTask(id string, err error) *taskFile {
+	return &taskFile{id: id, number: task.Number(id), task: task.Task{ID: id, Status: unreadable}, err: err}
+}
+
+// mayHeal reports whether the file may become readable without looking changed, as
+// one does that others were kept from reading.
+func (f *taskFile) mayHeal() bool {
+	var torn *TornError
+	return f.task.Status == unreadable && !errors.As(f.err, &torn)
 }
 
 func decodeTask(id string, data []byte) (*taskFile, error) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
-	"github.com/cadre-dev/cadre/task"
 )
 
 // Names in the folder of a list (facts: claude-code §3.4, §8).
@@ -116,7 +115,7 @@ func (ts *tasks) loadFile(ctx context.Context, folder, id string, known *taskFil
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && known.key == fsx.KeyOf(info) {
+	if known != nil && known.key == fsx.KeyOf(info) && !known.mayHeal() {
 		return known, nil
 	}
 	var f *taskFile
@@ -124,10 +123,9 @@ func (ts *tasks) loadFile(ctx context.Context, folder, id string, known *taskFil
 		f, err = decodeTask(id, data)
 		return err
 	})
-	var torn *TornError
-	if errors.As(err, &torn) {
-		ts.warn(err)
-		f, err = &taskFile{id: id, number: task.Number(id), task: task.Task{ID: id, Status: unreadable}, err: err}, nil
+	if isDamage(err) && ts.damaged.staysUnreadable(path, err) {
+		ts.damaged.warnOnce(path, fmt.Errorf("task #%s is left out: %w", id, err))
+		f, err, key = unreadableTask(id, err), nil, fsx.KeyOf(info)
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/task"
 )
 
@@ -127,7 +128,13 @@ func (tx *taskTx) claim(owner string) (t task.Task, ok bool, err error) {
 			return t, false, nil
 		}
 		// It, and what it waited for, must be so on disk too.
-		if _, err := tx.own(f.id); err != nil {
+		_, err := tx.own(f.id)
+		if errors.Is(err, dirlock.ErrShape) { // nobody will ever have this one's lock
+			tx.damaged.warnOnce(tx.path(f.id), fmt.Errorf("task #%s cannot be claimed: %w", f.id, err))
+			tx.list = tx.list.with(unreadableTask(f.id, err))
+			continue
+		}
+		if err != nil {
 			return t, false, err
 		}
 		if err := tx.lookAt(f.task.BlockedBy...); err != nil {

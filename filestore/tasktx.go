@@ -207,12 +207,18 @@ func (tx *taskTx) write(doc jsonx.Object, old *taskFile) error {
 	return nil
 }
 
-// remove deletes a task's file.
+// remove deletes a task's file. A damaged one is kept aside.
 func (tx *taskTx) remove(old *taskFile) error {
 	if err := tx.lock.Held(); err != nil {
 		return err
 	}
-	if err := tx.fsys.Remove(tx.path(old.id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var err error
+	if old.task.Status == unreadable {
+		err = tx.damaged.setAside(tx.path(old.id), old.err)
+	} else {
+		err = tx.fsys.Remove(tx.path(old.id))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	tx.list = tx.list.without(old.id)
@@ -252,12 +258,11 @@ func (tx *taskTx) highWater() (int, error) {
 		mark, err = strconv.Atoi(strings.TrimSpace(string(data)))
 		return err
 	})
-	var torn *TornError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
-	case errors.As(err, &torn), errors.Is(err, fsx.ErrTooLarge):
-		tx.warn(err)
+	case isDamage(err):
+		tx.damaged.warnOnce(path, err)
 		return 0, nil
 	}
 	return mark, err
@@ -269,7 +274,10 @@ func (tx *taskTx) raiseHighWater(n int) error {
 	if err != nil || n <= mark {
 		return err
 	}
-	_, err = fsx.WriteAtomic(tx.fsys, filepath.Join(tx.folder, highWaterMark), []byte(strconv.Itoa(n)),
-		fsx.WriteOptions{Mode: layout.FileMode, Sync: tx.sync, Ready: tx.lock.Held})
-	return err
+	path := filepath.Join(tx.folder, highWaterMark)
+	return tx.damaged.overDamage(path, func() error {
+		_, err := fsx.WriteAtomic(tx.fsys, path, []byte(strconv.Itoa(n)),
+			fsx.WriteOptions{Mode: layout.FileMode, Sync: tx.sync, Ready: tx.lock.Held})
+		return err
+	})
 }

@@ -45,17 +45,14 @@ type Store interface {
 	// while another process holds the inbox's lock, at most until ctx ends.
 	Post(ctx context.Context, to Address, m Message) error
 	// Unread lists what is not marked read, oldest first, with IDs. An absent
-	// inbox is empty. A torn file is read again a few times, then is an error.
+	// inbox is empty. One that is damaged is kept aside, with a warning, and what
+	// is whole of it goes on.
 	Unread(ctx context.Context, at Address) ([]Message, error)
-	// All lists a whole inbox, with IDs.
+	// All lists a whole inbox like Unread.
 	All(ctx context.Context, at Address) ([]Message, error)
 	// MarkRead marks these messages read; an id that is not there, or marked
 	// already, is no error.
 	MarkRead(ctx context.Context, at Address, ids []ID) error
-	// Mend makes an inbox readable that stays damaged: its file is set aside, with
-	// a warning, and what is whole of it goes on. It leaves a sound inbox alone, and
-	// is for who reads the inbox when Unread goes on to fail.
-	Mend(ctx context.Context, at Address) error
 	// Watch returns a channel of capacity one that is signalled when mail may
 	// have arrived, at the latest after the store's poll interval when another
 	// process wrote it. stop ends the watch; the channel is never closed.

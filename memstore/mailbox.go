@@ -102,9 +102,6 @@ func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.I
 	return nil
 }
 
-// Mend does nothing: memory is not damaged.
-func (m *mail) Mend(context.Context, mailbox.Address) error { return nil }
-
 func (m *mail) Watch(at mailbox.Address) (<-chan struct{}, func()) {
 	name, err := inboxName(at)
 	if err != nil {

@@ -36,7 +36,6 @@ type mails struct {
 	beforePost func()
 	failRead   error
 	beforeRead func() error
-	mend       func() // makes an inbox readable
 	failMark   error
 	didRead    func() // called when an inbox was read, before the reader has it
 
@@ -72,13 +71,6 @@ func (m *mails) Unread(ctx context.Context, at mailbox.Address) ([]mailbox.Messa
 		m.didRead()
 	}
 	return unread, err
-}
-
-func (m *mails) Mend(context.Context, mailbox.Address) error {
-	if m.mend != nil {
-		m.mend()
-	}
-	return nil
 }
 
 func (m *mails) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.ID) error {

@@ -213,7 +213,7 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 		return nil, false, err
 	}
 	in.receipts.begin()
-	unread, err := in.unread(ctx, seat)
+	unread, err := in.teams.mail.Unread(ctx, seat.Address())
 	if err != nil {
 		in.receipts.abort()
 		return nil, false, err
@@ -243,19 +243,6 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 	mails = append(digested(seat, arrivals), seat.receiptNotes(read)...)
 	Sort(mails)
 	return mails, silent, err
-}
-
-// unread reads the inbox of a seat. One that could not be read a while ago either
-// is damaged, and is mended: nobody else may write to it for long.
-func (in *Inbox) unread(ctx context.Context, seat *Seat) ([]mailbox.Message, error) {
-	unread, err := in.teams.mail.Unread(ctx, seat.Address())
-	if err == nil || !in.failed {
-		return unread, err
-	}
-	if err := in.teams.mail.Mend(ctx, seat.Address()); err != nil {
-		return nil, err
-	}
-	return in.teams.mail.Unread(ctx, seat.Address())
 }
 
 // Shown marks mail read. Call it when the transcript has the mail; ids that are

@@ -335,30 +335,6 @@ func testNextTriesAgainAfterAnError(t *testing.T, alpha start) {
 	})
 }
 
-// What stays damaged is mended by its reader, who is the one that waits for it.
-func TestAnInboxThatStaysDamagedIsMended(t *testing.T) {
-	overWorlds(t, testAnInboxThatStaysDamagedIsMended)
-}
-
-func testAnInboxThatStaysDamagedIsMended(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1")
-		in := w.inbox(t, mate("w1"))
-		w.send(t, "team-lead", "w1", "hello")
-		torn := errors.New("torn file")
-		w.mails.failRead = torn
-		var mended time.Time
-		w.mails.mend = func() { w.mails.failRead, mended = nil, time.Now() }
-		begin := time.Now()
-		if _, err := in.Next(t.Context()); !errors.Is(err, torn) || !mended.IsZero() {
-			t.Fatalf("error %v, mended at %v", err, mended)
-		}
-		if mails := next(t, in); len(mails) != 1 || mended.Sub(begin) < time.Second {
-			t.Errorf("mail %v, mended after %v", mails, mended.Sub(begin))
-		}
-	})
-}
-
 func TestShownIsTriedAgainWithTheNext(t *testing.T) { overWorlds(t, testShownIsTriedAgainWithTheNext) }
 
 func testShownIsTriedAgainWithTheNext(t *testing.T, alpha start) {

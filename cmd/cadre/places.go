@@ -34,17 +34,21 @@ func openPlaces() ([]place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the state root: %w", err)
 	}
-	places := []place{{cadre.OpenState(root), root, false}}
+	places := []place{{cadre.OpenState(root, warnOfDamage), root, false}}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return places, nil
 	}
 	other := layout.Root(filepath.Join(home, ".claude"))
 	if info, err := os.Stat(string(other)); err == nil && info.IsDir() && !sameFolder(root, other) {
-		places = append(places, place{cadre.OpenOthersState(other), other, true})
+		places = append(places, place{cadre.OpenOthersState(other, warnOfDamage), other, true})
 	}
 	return places, nil
 }
+
+// warnOfDamage names files that are damaged to whoever runs a verb; what can be shown
+// without them is shown.
+func warnOfDamage(err error) { _, _ = fmt.Fprintln(os.Stderr, "cadre: warning:", err) }
 
 func sameFolder(a, b layout.Root) bool {
 	x, errA := os.Stat(string(a))

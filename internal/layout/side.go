@@ -33,21 +33,39 @@ func (r Root) Presence(team, agent string) string {
 }
 
 // LockQueue says where our processes queue for the lock of a file: in which file,
-// below which folder. In a team's folder that is its own part of it. Of a task
-// list it is under the root: every file in a list's folder is a task to those who
-// list it.
+// below which folder.
 func (r Root) LockQueue(target string) (below, file string) {
+	below, rel := r.beside(target)
+	return below, filepath.Join(below, ownFolder, "locks", rel)
+}
+
+// Damaged says where a file that cannot be used is kept, and below which folder; how
+// the name ends is up to the caller. What lies in a folder of ours stays in that.
+func (r Root) Damaged(path string) (below, aside string) {
+	rel, err := filepath.Rel(string(r), path)
+	if err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ownFolder) {
+		return filepath.Dir(path), path + ".damaged"
+	}
+	below, rel = r.beside(path)
+	return below, filepath.Join(below, ownFolder, "damaged", rel)
+}
+
+// ownFolder is the name of the folders with what is ours alone.
+const ownFolder = "cadre"
+
+// beside says below which folder what is ours about a file lies, and the file's name
+// there. In a team's folder that is its own part of it. Of a task list it is under the
+// root: every file in a list's folder is a task to those who list it.
+func (r Root) beside(path string) (below, rel string) {
 	below = string(r)
-	rel, err := filepath.Rel(r.TeamsDir(), target)
+	rel, err := filepath.Rel(r.TeamsDir(), path)
 	if err == nil && filepath.IsLocal(rel) {
 		team, rest, _ := strings.Cut(rel, string(filepath.Separator))
-		below = filepath.Join(r.TeamsDir(), team)
-		rel = rest
-	} else {
-		rel, _ = filepath.Rel(below, target)
+		below, rel = filepath.Join(r.TeamsDir(), team), rest
+	} else if rel, err = filepath.Rel(below, path); err != nil {
+		rel = filepath.Base(path)
 	}
-	rel = strings.TrimPrefix(rel, "cadre"+string(filepath.Separator))
-	return below, filepath.Join(below, "cadre", "locks", rel)
+	return below, strings.TrimPrefix(rel, ownFolder+string(filepath.Separator))
 }
 
 // OwnDir is the folder with what is ours alone and belongs to no team or

@@ -14,17 +14,18 @@ import (
 	"github.com/cadre-dev/cadre/roster"
 )
 
-// setAside lists what is kept of a damaged inbox.
-func setAside(t *testing.T, path string) []string {
+// setAside lists what is kept of a damaged file.
+func setAside(t *testing.T, root layout.Root, path string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".w1.json.damaged-*"))
+	_, aside := root.Damaged(path)
+	found, err := filepath.Glob(aside + "-*")
 	check(t, err)
 	return found
 }
 
-// Whoever reads an inbox that stays damaged gets what is whole of it, and loses
-// nothing: the file is kept aside (facts: reliability-security R13).
-func TestR13MendingAnInbox(t *testing.T) {
+// Whoever reads an inbox that is damaged gets what is whole of it, and loses
+// nothing: a copy of the file is kept (facts: reliability-security R13).
+func TestR13RepairingAnInbox(t *testing.T) {
 	at := mailbox.Address{Team: "t", Agent: "w1"}
 	whole := strings.TrimSuffix(inboxText(t), "\n]")
 	for name, text := range map[string]string{
@@ -35,66 +36,62 @@ func TestR13MendingAnInbox(t *testing.T) {
 			root, s, w := warned(t)
 			path := root.Inbox("t", "w1")
 			write(t, path, text)
-			_, err := s.Mail().Unread(t.Context(), at)
-			torn(t, "read", err, path)
-			check(t, s.Mail().Mend(t.Context(), at))
-			w.say(t, "damaged inbox kept as")
-			aside := setAside(t, path)
-			if len(aside) != 1 {
-				t.Fatalf("set aside: %v", aside)
-			}
-			same(t, aside[0], text)
 			unread, err := s.Mail().Unread(t.Context(), at)
 			check(t, err)
 			if want := strings.Count(text, `"read": false`); len(unread) != want {
 				t.Errorf("%d messages are unread, want %d", len(unread), want)
 			}
-			mended, err := os.ReadFile(path)
+			w.say(t, path+" is unfinished or damaged")
+			aside := setAside(t, root, path)
+			if len(aside) != 1 {
+				t.Fatalf("set aside: %v", aside)
+			}
+			same(t, aside[0], text)
+			repaired, err := os.ReadFile(path)
 			check(t, err)
-			check(t, s.Mail().Mend(t.Context(), at)) // it is sound now
-			same(t, path, string(mended))
-			if again := setAside(t, path); len(again) != 1 {
+			_, err = s.Mail().All(t.Context(), at) // it is sound now
+			check(t, err)
+			same(t, path, string(repaired))
+			if again := setAside(t, root, path); len(again) != 1 {
 				t.Errorf("set aside again: %v", again)
 			}
 		})
 	}
 }
 
-func TestMendingAnInboxThatIsTooLarge(t *testing.T) {
-	at := mailbox.Address{Team: "t", Agent: "w1"}
-	root, s, w := warned(t)
-	path := root.Inbox("t", "w1")
-	write(t, path, "[")
-	check(t, os.Truncate(path, 2<<30))
-	if _, err := s.Mail().Unread(t.Context(), at); !errors.Is(err, fsx.ErrTooLarge) {
-		t.Fatalf("read: %v", err)
+// Another program's inboxes are looked at, and never changed.
+func TestReadingWithoutRepair(t *testing.T) {
+	root, s, w := warned(t, filestore.WithoutRepair())
+	text := strings.TrimSuffix(inboxText(t), "]") + ", torn"
+	path, at := root.Inbox("t", "w1"), mailbox.Address{Team: "t", Agent: "w1"}
+	write(t, path, text)
+	for range 2 {
+		unread, err := s.Mail().Unread(t.Context(), at)
+		check(t, err)
+		if want := strings.Count(text, `"read": false`); len(unread) != want {
+			t.Errorf("%d messages are unread, want %d", len(unread), want)
+		}
 	}
-	check(t, s.Mail().Mend(t.Context(), at))
-	w.say(t, "inbox kept as")
-	aside := setAside(t, path)
-	if len(aside) != 1 {
-		t.Fatalf("set aside: %v", aside)
-	}
-	if info, err := os.Stat(aside[0]); err != nil || info.Size() != 2<<30 {
-		t.Errorf("%v, %v", info, err)
-	}
-	check(t, s.Mail().Post(t.Context(), at, post("a", "new", "", "2026-11-21T03:18:26.309Z", "")))
-	if unread, err := s.Mail().Unread(t.Context(), at); err != nil || len(unread) != 1 {
-		t.Errorf("%v, %v", unread, err)
+	w.say(t, path)
+	same(t, path, text)
+	if aside := setAside(t, root, path); len(aside) > 0 {
+		t.Errorf("set aside: %q", aside)
 	}
 }
 
-func TestMendingLeavesTheSoundAlone(t *testing.T) {
+func TestReadingLeavesSoundInboxesAlone(t *testing.T) {
 	root, s := quiet(t)
 	path := root.Inbox("t", "w1")
 	at := mailbox.Address{Team: "t", Agent: "w1"}
-	check(t, s.Mail().Mend(t.Context(), at))
+	_, err := s.Mail().Unread(t.Context(), at)
+	check(t, err)
 	if _, err := os.Lstat(filepath.Dir(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing inbox was made: %v", err)
 	}
 	for _, text := range []string{inboxText(t), `[{"from":"a",  "text":"x"}]`, ""} {
 		write(t, path, text)
-		check(t, s.Mail().Mend(t.Context(), at))
+		_, err := s.Mail().Unread(t.Context(), at)
+		check(t, err)
 		same(t, path, text)
 	}
 }
@@ -122,7 +119,6 @@ func TestN02NothingIsWrittenThroughALink(t *testing.T) {
 		},
 		"post": func(s *filestore.Store) error { return s.Mail().Post(t.Context(), at, post("a", "y", "", "", "")) },
 		"mark": func(s *filestore.Store) error { return s.Mail().MarkRead(t.Context(), at, ids(unread)) },
-		"mend": func(s *filestore.Store) error { return s.Mail().Mend(t.Context(), at) },
 		"seal": func(s *filestore.Store) error {
 			return s.Seals().Seal(t.Context(), at, post("a", "y", "", "", ""), "")
 		},
