@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
@@ -117,11 +118,11 @@ func (p *planner) LeavePlan(ctx context.Context, caller tool.Caller) error {
 // preface tells an agent that begins in plan mode what that means for it, before
 // what else it is told.
 func (p *planner) preface(caller tool.Caller, then func(context.Context) string) func(context.Context) string {
-	text := "<system-reminder>\nYou are in plan mode: read and search as you need, and change nothing. "
+	text := "You are in plan mode: read and search as you need, and change nothing. "
 	if caller.Depth > 0 {
 		text += "Put your plan into your answer."
 	} else {
 		text += fmt.Sprintf("Write your plan to %s, the only file that you can write, and then call ExitPlanMode.", p.PlanFile(caller))
 	}
-	return firstSay(text+"\n</system-reminder>", then)
+	return firstSay(prompt.Reminder(text), then)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/signal"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -204,7 +205,7 @@ var errOrphan = errors.New("the lead of the team is gone")
 // activity keeps the roster's word on whether the agent is at work true.
 type activity struct {
 	seat    *team.Seat
-	changed chan struct{} // holds one signal
+	changed signal.Signal
 	turn    chan struct{} // holds the turn to write
 
 	mu      sync.Mutex
@@ -213,7 +214,7 @@ type activity struct {
 }
 
 func newActivity(seat *team.Seat) *activity {
-	return &activity{seat: seat, changed: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
+	return &activity{seat: seat, changed: signal.New(), turn: make(chan struct{}, 1)}
 }
 
 // set notes the state. It does not block.
@@ -221,10 +222,7 @@ func (a *activity) set(working bool) {
 	a.mu.Lock()
 	a.working, a.known = working, true
 	a.mu.Unlock()
-	select {
-	case a.changed <- struct{}{}:
-	default:
-	}
+	a.changed.Raise()
 }
 
 // write writes the newest state. Of several calls the last writes what holds.

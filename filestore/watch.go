@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/signal"
 )
 
 // hub tells watchers that files changed. What this process writes it tells at
@@ -31,18 +32,8 @@ const anyFile = ""
 
 // watchedFolder is a folder that somebody watches a file of, or all of them.
 type watchedFolder struct {
-	watchers map[string][]*watcher // by the name of the file, or anyFile
-	told     map[string]fsx.Key    // the version of each file that watchers know of
-}
-
-// watcher waits for one file of a folder, or for any.
-type watcher struct{ signal chan struct{} }
-
-func (w *watcher) wake() {
-	select {
-	case w.signal <- struct{}{}:
-	default: // it has a signal that it did not take yet
-	}
+	watchers map[string][]signal.Signal // by the name of the file, or anyFile
+	told     map[string]fsx.Key         // the version of each file that watchers know of
 }
 
 func newHub(fsys fsx.FS, poll time.Duration, changed func(folder, name string)) *hub {
@@ -58,15 +49,15 @@ func (h *hub) watchFile(path string) (<-chan struct{}, func()) {
 func (h *hub) watchFolder(folder string) (<-chan struct{}, func()) { return h.watch(folder, anyFile) }
 
 func (h *hub) watch(folder, name string) (<-chan struct{}, func()) {
-	w := &watcher{make(chan struct{}, 1)}
+	w := signal.New()
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return w.signal, func() {}
+		return w, func() {}
 	}
 	f := h.folders[folder]
 	if f == nil {
-		f = &watchedFolder{make(map[string][]*watcher), make(map[string]fsx.Key)}
+		f = &watchedFolder{make(map[string][]signal.Signal), make(map[string]fsx.Key)}
 		h.folders[folder] = f
 	}
 	first := len(f.watchers[name]) == 0
@@ -79,13 +70,13 @@ func (h *hub) watch(folder, name string) (<-chan struct{}, func()) {
 	if first { // else somebody looks there already
 		lookout.look(folder, name)
 	}
-	return w.signal, sync.OnceFunc(func() { h.unwatch(folder, name, w) })
+	return w, sync.OnceFunc(func() { h.unwatch(folder, name, w) })
 }
 
-func (h *hub) unwatch(folder, name string, w *watcher) {
+func (h *hub) unwatch(folder, name string, w signal.Signal) {
 	h.mu.Lock()
 	if f := h.folders[folder]; f != nil {
-		f.watchers[name] = slices.DeleteFunc(f.watchers[name], func(other *watcher) bool { return other == w })
+		f.watchers[name] = slices.DeleteFunc(f.watchers[name], func(other signal.Signal) bool { return other == w })
 		if len(f.watchers[name]) == 0 {
 			delete(f.watchers, name)
 		}
@@ -169,10 +160,10 @@ func (f *watchedFolder) remember(name string, key fsx.Key) {
 func (f *watchedFolder) tell(name string, key fsx.Key) {
 	f.remember(name, key)
 	for _, w := range f.watchers[name] {
-		w.wake()
+		w.Raise()
 	}
 	for _, w := range f.watchers[anyFile] {
-		w.wake()
+		w.Raise()
 	}
 }
 

@@ -1,29 +1,33 @@
 package memstore
 
-import "sync"
+import (
+	"sync"
 
-// watchers are the channels of those who watch the things of one store, by
+	"github.com/cadre-dev/cadre/internal/signal"
+)
+
+// watchers are the signals of those who watch the things of one store, by
 // name.
 type watchers struct {
 	mu  sync.Mutex
-	all map[string]map[chan struct{}]struct{}
+	all map[string]map[signal.Signal]struct{}
 }
 
 func (w *watchers) watch(name string) (<-chan struct{}, func()) {
-	signal := make(chan struct{}, 1)
+	changed := signal.New()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
-		w.all = make(map[string]map[chan struct{}]struct{})
+		w.all = make(map[string]map[signal.Signal]struct{})
 	}
 	if w.all[name] == nil {
-		w.all[name] = make(map[chan struct{}]struct{})
+		w.all[name] = make(map[signal.Signal]struct{})
 	}
-	w.all[name][signal] = struct{}{}
-	return signal, func() {
+	w.all[name][changed] = struct{}{}
+	return changed, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if delete(w.all[name], signal); len(w.all[name]) == 0 {
+		if delete(w.all[name], changed); len(w.all[name]) == 0 {
 			delete(w.all, name)
 		}
 	}
@@ -32,10 +36,7 @@ func (w *watchers) watch(name string) (<-chan struct{}, func()) {
 func (w *watchers) wake(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for signal := range w.all[name] {
-		select {
-		case signal <- struct{}{}:
-		default: // it has a signal that it did not take yet
-		}
+	for changed := range w.all[name] {
+		changed.Raise()
 	}
 }

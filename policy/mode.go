@@ -1,13 +1,16 @@
 package policy
 
-import "github.com/cadre-dev/cadre/permission"
+import (
+	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/prompt"
+)
 
 // Delegating tells a lead what delegate mode means for it.
-const Delegating = "<system-reminder>\nYou are in delegate mode: you have only the tools for agents, teams, tasks and messages. " +
+var Delegating = prompt.Reminder("You are in delegate mode: you have only the tools for agents, teams, tasks and messages. " +
 	"Do not do the work yourself. Break it into tasks, start agents for them, answer what they ask, and judge what they report. " +
-	"The agents that you start have all tools.\n</system-reminder>"
+	"The agents that you start have all tools.")
 
-const noLongerDelegating = "<system-reminder>\nDelegate mode is over: you have all tools again and may work yourself.\n</system-reminder>"
+var noLongerDelegating = prompt.Reminder("Delegate mode is over: you have all tools again and may work yourself.")
 
 // WorkMode is the mode of an agent whose lead is in this one: delegate mode is the
 // lead's alone.

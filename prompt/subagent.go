@@ -12,17 +12,15 @@ const (
 func SubAgent(agentType string) string {
 	switch agentType {
 	case GeneralPurpose:
-		return reminder("You are a sub-agent. Another agent gives you the work below and gets exactly one thing back: " +
+		return Reminder("You are a sub-agent. Another agent gives you the work below and gets exactly one thing back: " +
 			"the text of your last reply. It sees nothing else of what you do, and you cannot ask it anything. " +
 			"Do the work completely, then answer with what was asked for: findings with file paths and line numbers, what you " +
 			"changed and how you checked it, and anything that is left open.")
 	case Explore:
-		return reminder("You are a sub-agent that explores: you search and read, and change nothing. Another agent asks the " +
+		return Reminder("You are a sub-agent that explores: you search and read, and change nothing. Another agent asks the " +
 			"question below and gets back only the text of your last reply. Search widely first and then read what matters, " +
 			"with many calls side by side. Answer with what you found: the facts, each with its file path and line number, " +
 			"how the pieces fit together, and what you looked for and did not find.")
 	}
 	return ""
 }
-
-func reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -48,7 +49,7 @@ func moreNote(left []Input) Input {
 	if n := messages(left); n > 1 {
 		text = fmt.Sprintf("%d more messages wait for you: they come", n)
 	}
-	in := Text(PeerMail, reminder(text+" with your next rounds, or as soon as your turn ends."))
+	in := Text(PeerMail, prompt.Reminder(text+" with your next rounds, or as soon as your turn ends."))
 	in.Bulk = true // when it cannot be kept, neither is what is left
 	return in
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
@@ -85,9 +86,9 @@ func bulkIn(m transcript.Message) (size int) {
 // more is what a model is told of messages that wait.
 func more(n int) string {
 	if n == 1 {
-		return reminder("1 more message waits for you: it comes with your next rounds, or as soon as your turn ends.")
+		return prompt.Reminder("1 more message waits for you: it comes with your next rounds, or as soon as your turn ends.")
 	}
-	return reminder(fmt.Sprintf("%d more messages wait for you: they come with your next rounds, or as soon as your turn ends.", n))
+	return prompt.Reminder(fmt.Sprintf("%d more messages wait for you: they come with your next rounds, or as soon as your turn ends.", n))
 }
 
 // numbered are the beginnings of bulk messages.

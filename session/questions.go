@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/agent"
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/signal"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -23,7 +24,7 @@ type Questions struct {
 	stream  *event.Stream
 	desk    ask.Desk      // may be nil
 	time    time.Duration // how long a question waits; 0: for ever
-	changed chan struct{} // holds one signal for [Questions.Serve]
+	changed signal.Signal // for [Questions.Serve]
 
 	mu        sync.Mutex
 	open      []*question // oldest first
@@ -211,10 +212,7 @@ func (q *Questions) add(ctx context.Context, one *question) bool {
 	if one.onDesk {
 		q.lay(ctx, one)
 	}
-	select {
-	case q.changed <- struct{}{}:
-	default:
-	}
+	q.changed.Raise()
 	return true
 }
 

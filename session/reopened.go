@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -188,7 +189,7 @@ func (o *owner) bring(life context.Context, p *question, told bool) {
 		done(life)
 		return
 	}
-	in := Text(LeadMail, reminder(text))
+	in := Text(LeadMail, prompt.Reminder(text))
 	in.Title = fmt.Sprintf("the answer about %s", p.call.Name)
 	in.Receipts = []string{p.ask.ID}
 	in.stored = done
@@ -270,8 +271,6 @@ func compact(input json.RawMessage) []byte {
 	}
 	return out.Bytes()
 }
-
-func reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }
 
 // abandonAsks ends what a killed process left open, when the agent leaves for
 // good. At any other end those questions stay for the next opening.

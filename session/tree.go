@@ -6,6 +6,7 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/signal"
 )
 
 // Tree is what a main session and everything it started share.
@@ -15,7 +16,7 @@ type Tree struct {
 	Questions *Questions // what they ask, and who can answer
 
 	memory memory
-	calm   chan struct{}
+	calm   signal.Signal
 
 	mu     sync.Mutex
 	grants []ask.Suggestion // accepted with answers; append only
@@ -26,10 +27,10 @@ type Tree struct {
 // answered with a no; 0: it waits for ever.
 func NewTree(desk ask.Desk, askTime time.Duration) *Tree {
 	t := &Tree{
-		Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: make(chan struct{}, 1),
+		Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: signal.New(),
 	}
 	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
-	t.Questions = &Questions{stream: t.Stream, desk: desk, time: askTime, changed: make(chan struct{}, 1)}
+	t.Questions = &Questions{stream: t.Stream, desk: desk, time: askTime, changed: signal.New()}
 	return t
 }
 
@@ -39,12 +40,7 @@ func NewTree(desk ask.Desk, askTime time.Duration) *Tree {
 func (t *Tree) Calm() <-chan struct{} { return t.calm }
 
 // SignalCalm says that something has come to rest.
-func (t *Tree) SignalCalm() {
-	select {
-	case t.calm <- struct{}{}:
-	default:
-	}
-}
+func (t *Tree) SignalCalm() { t.calm.Raise() }
 
 // Grant adds rule changes that a person accepted, which count for every session of
 // the tree from its next decision on.

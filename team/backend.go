@@ -2,11 +2,11 @@ package team
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team/protocol"
 )
@@ -71,23 +71,13 @@ type Spawn struct {
 func (s Spawn) DeliverPrompt(ctx context.Context) (mailbox.Message, error) {
 	text := s.Member.Prompt
 	if s.Record != nil {
-		text = unremind(s.Input)
+		text = prompt.Unremind(s.Input) // as mail it is the lead's word
 	}
 	if text == "" {
 		return mailbox.Message{}, nil
 	}
 	to := s.Seat.Address()
-	prompt := s.Seat.unique(to, mailbox.Message{From: mailbox.LeadName, Text: text, Timestamp: protocol.Stamp(time.Now())})
+	first := s.Seat.unique(to, mailbox.Message{From: mailbox.LeadName, Text: text, Timestamp: protocol.Stamp(time.Now())})
 	lead := event.Agent{Session: s.LeadSession, Name: mailbox.LeadName}
-	return prompt, s.Seat.teams.post(ctx, lead, to, prompt, sealedText)
-}
-
-// unremind removes the tag that marks the runtime's own words from a note: as mail
-// the note is the lead's.
-func unremind(note string) string {
-	const before, after = "<system-reminder>\n", "\n</system-reminder>"
-	if strings.HasPrefix(note, before) && strings.HasSuffix(note, after) {
-		return note[len(before) : len(note)-len(after)]
-	}
-	return note
+	return first, s.Seat.teams.post(ctx, lead, to, first, sealedText)
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cadre-dev/cadre/internal/signal"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -20,11 +21,11 @@ type Inbox struct {
 
 	receipts *receipts
 	shown    atomic.Pointer[[]mailbox.ID] // stood in the transcript when the inbox was opened; nil once that was used
-	returned chan struct{}                // signalled when mail was given back, or could not be marked
+	returned signal.Signal                // mail was given back, or could not be marked
 
 	// The rest belongs to the caller of Next.
-	seat   *Seat // whose mail is watched
-	signal <-chan struct{}
+	seat   *Seat           // whose mail is watched
+	mail   <-chan struct{} // a signal that its inbox has changed
 	stop   func()
 	others *watches // over the inboxes from which receipts are wanted
 	due    bool     // there may be something to read
@@ -41,7 +42,7 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 		return nil, false
 	}
 	in = &Inbox{
-		teams: t, receipts: newReceipts(shown), returned: make(chan struct{}, 1), stop: func() {},
+		teams: t, receipts: newReceipts(shown), returned: signal.New(), stop: func() {},
 		others: newWatches(t.mail),
 	}
 	in.shown.Store(&shown)
@@ -146,9 +147,9 @@ func (in *Inbox) follow(seat *Seat) {
 	}
 	in.stop()
 	in.others.set(nil)
-	in.seat, in.signal, in.stop, in.due, in.failed = seat, nil, func() {}, false, false
+	in.seat, in.mail, in.stop, in.due, in.failed = seat, nil, func() {}, false, false
 	if seat != nil {
-		in.signal, in.stop = in.teams.mail.Watch(seat.Address())
+		in.mail, in.stop = in.teams.mail.Watch(seat.Address())
 		in.due = true
 	}
 }
@@ -177,9 +178,9 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 		retry = timer.C
 	}
 	select {
-	case <-in.signal:
+	case <-in.mail:
 		in.due = true
-	case <-in.others.signal:
+	case <-in.others.any:
 		in.due = true
 	case <-wanted:
 		in.due = true
@@ -289,12 +290,7 @@ func (in *Inbox) GiveBack(ids []mailbox.ID) {
 }
 
 // again has the inbox read once more, a little later.
-func (in *Inbox) again() {
-	select {
-	case in.returned <- struct{}{}:
-	default:
-	}
-}
+func (in *Inbox) again() { in.returned.Raise() }
 
 // settle marks read what is owed.
 func (in *Inbox) settle(ctx context.Context) error {

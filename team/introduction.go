@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team/protocol"
 )
@@ -14,7 +15,6 @@ import (
 // the tag that marks such, and goes before the teammate's first prompt.
 func introduction(c roster.Roster, self roster.Member) string {
 	var b strings.Builder
-	b.WriteString("<system-reminder>\n")
 	fmt.Fprintf(&b, "You are %q, a member of the team %q.", protocol.EscapeText(self.Name), protocol.EscapeText(c.Name))
 	fmt.Fprintf(&b, " The team is led by %q, who started you and gives you the work below.", mailbox.LeadName)
 	if others := otherMates(c, self); others != "" {
@@ -29,9 +29,8 @@ func introduction(c roster.Roster, self roster.Member) string {
 		"The team shares one task list. Look at it with TaskList, take a task by setting it in_progress with TaskUpdate, " +
 		"set it completed only when it is really done, and then look for the next one. When you can do nothing more, " +
 		"end your turn: the lead is told that you are idle, and you are woken when there is mail or an open task for you. " +
-		"If the lead asks you to shut down, answer with SendMessage, type shutdown_response.\n")
-	b.WriteString("</system-reminder>")
-	return b.String()
+		"If the lead asks you to shut down, answer with SendMessage, type shutdown_response.")
+	return prompt.Reminder(b.String())
 }
 
 // Introduction is what a teammate with a process of its own is told before its

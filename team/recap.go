@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team/protocol"
@@ -32,11 +33,8 @@ func (t *Teams) Recap(ctx context.Context, by tool.Caller) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sum up team %q: %w", seat.Team, err)
 	}
-	return reminder(state), nil
+	return prompt.Reminder(state), nil
 }
-
-// reminder is text in the tag that marks the runtime's own words.
-func reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }
 
 func (t *Teams) recap(ctx context.Context, seat *Seat) (string, error) {
 	config, err := seat.config(ctx)

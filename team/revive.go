@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -170,6 +171,6 @@ func (s *Seat) backNote(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return reminder("You were stopped, and are back. What you were doing when it happened may be half done: " +
+	return prompt.Reminder("You were stopped, and are back. What you were doing when it happened may be half done: " +
 		"look before you do it again. Then go on with your work.\n\n" + state), nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/internal/signal"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team/protocol"
@@ -38,21 +39,18 @@ type wanted struct {
 	open    []wantedReceipt
 	version int                 // of open
 	told    map[mailbox.ID]bool // handed out, and maybe not in the transcript yet
-	changed chan struct{}       // capacity one: open has changed
+	changed signal.Signal       // open has changed
 }
 
 func newWanted() wanted {
-	return wanted{told: make(map[mailbox.ID]bool), changed: make(chan struct{}, 1)}
+	return wanted{told: make(map[mailbox.ID]bool), changed: signal.New()}
 }
 
 // change replaces the open receipts; w.mu is held.
 func (w *wanted) change(open []wantedReceipt) {
 	w.open = open
 	w.version++
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
+	w.changed.Raise()
 }
 
 // now is what is open, and its version.

@@ -4,21 +4,22 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cadre-dev/cadre/internal/signal"
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
 // watches is a watch over several inboxes at once. Its methods belong to one
 // goroutine.
 type watches struct {
-	mail   mailbox.Store
-	signal chan struct{} // capacity one: one of the inboxes may have changed
+	mail mailbox.Store
+	any  signal.Signal // one of the inboxes may have changed
 
 	stops   map[mailbox.Address]func()
 	running sync.WaitGroup // what passes the signals on
 }
 
 func newWatches(mail mailbox.Store) *watches {
-	return &watches{mail: mail, signal: make(chan struct{}, 1), stops: make(map[mailbox.Address]func())}
+	return &watches{mail: mail, any: signal.New(), stops: make(map[mailbox.Address]func())}
 }
 
 // set says which inboxes to watch from now on. It reports whether one of them was not
@@ -39,16 +40,13 @@ func (w *watches) set(at []mailbox.Address) (added bool) {
 }
 
 func (w *watches) watch(at mailbox.Address) (stop func()) {
-	signal, unwatch := w.mail.Watch(at)
+	changed, unwatch := w.mail.Watch(at)
 	over := make(chan struct{})
 	w.running.Go(func() {
 		for {
 			select {
-			case <-signal:
-				select {
-				case w.signal <- struct{}{}:
-				default: // one is there that was not taken yet
-				}
+			case <-changed:
+				w.any.Raise()
 			case <-over:
 				return
 			}

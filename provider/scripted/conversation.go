@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/lazy"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -68,7 +69,7 @@ func Read(req provider.Request) *Conversation {
 				made := pending[b.ToolUseID]
 				made.Result, made.Failed = b.ResultText(), b.IsError
 				c.result(made)
-			case b.Type == transcript.Text && m.Role == transcript.User && !isReminder(b.Text):
+			case b.Type == transcript.Text && m.Role == transcript.User && !prompt.IsReminder(b.Text):
 				said = append(said, b.Text)
 			}
 		}
@@ -77,11 +78,6 @@ func Read(req provider.Request) *Conversation {
 		}
 	}
 	return c
-}
-
-// isReminder tells the texts that a runtime adds for the model and nobody said.
-func isReminder(text string) bool {
-	return strings.HasPrefix(strings.TrimSpace(text), "<system-reminder>")
 }
 
 // Input is the newest input, "" when there is none.
