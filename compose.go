@@ -136,7 +136,8 @@ func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
 	around := &around{part: p, mail: mail, past: past}
 	return session.Open(ctx, session.Config{
 		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
-		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p), MaxRounds: p.maxRounds,
+		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p),
+		Limits: session.Limits{Rounds: p.maxRounds, Repeats: r.settings.RepeatReminder},
 		Policy: rules, Asks: r.stores.asks(p.ref), Gate: r.approvals,
 		Voice: around, Life: around,
 		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key(), r.opened}},

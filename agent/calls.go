@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -68,8 +67,8 @@ func (r *run) runCalls(ctx context.Context, uses []transcript.Block) (next, erro
 	if ctx.Err() != nil {
 		return finished, context.Cause(ctx)
 	}
-	if r.failing.stuck(results) {
-		return finished, ErrStuck
+	if goesOn, err := r.afterRepeats(results); err != nil || !goesOn {
+		return finished, err
 	}
 	for _, res := range results {
 		if res.Result.EndTurn {
@@ -234,32 +233,6 @@ func (r *run) addNotes(results []Result) bool {
 		r.add(m)
 	}
 	return true
-}
-
-// failures counts rounds in a row that made the same calls and failed the same
-// way: a model that does so will not stop by itself.
-type failures struct {
-	last  []byte
-	count int
-}
-
-func (f *failures) stuck(results []Result) bool {
-	var now bytes.Buffer
-	for _, res := range results {
-		if !res.Result.IsError {
-			f.last, f.count = nil, 0
-			return false
-		}
-		for _, part := range []string{res.Call.Name, string(res.Call.Input), res.Result.Text} {
-			now.WriteString(part)
-			now.WriteByte(0)
-		}
-	}
-	if !bytes.Equal(now.Bytes(), f.last) {
-		f.last, f.count = now.Bytes(), 0
-	}
-	f.count++
-	return f.count >= patience
 }
 
 // offer describes the tools of this moment to the model.

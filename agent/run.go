@@ -43,7 +43,7 @@ type run struct {
 
 	empty, cutOff int             // consecutive replies of that kind
 	outage        provider.Outage // of the reply before the next request
-	failing       failures
+	repeats       repeats
 }
 
 // next says what follows a round.
@@ -72,6 +72,7 @@ func (r *run) rounds(ctx context.Context) error {
 		}
 		for _, m := range input {
 			r.add(m)
+			r.repeats.count = 0 // the model has something new to go on
 		}
 	}
 }

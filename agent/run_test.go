@@ -557,3 +557,53 @@ func TestToolsAreThoseOfTheRequest(t *testing.T) {
 		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 }
+
+// A model that makes the same call with the same result is told so now and then, and
+// in the end its turn ends; one whose results change, or to which something new comes,
+// is left alone.
+func TestEqualRoundsAreNotedAndEndTheTurn(t *testing.T) {
+	again := func(r int, _ provider.Request) provider.Reply {
+		return calls(call(fmt.Sprint(r), "Echo", `{"text":"x"}`))
+	}
+	turn := turnOf(&fakeModel{reply: again}, echo(false))
+	turn.RepeatsNoted = 3
+	steps, err := collect(t, t.Context(), turn)
+	if !errors.Is(err, ErrRepeating) || !strings.Contains(err.Error(), "60 times in a row") {
+		t.Errorf("err = %v", err)
+	}
+	var rounds int
+	var noted []int
+	for _, s := range steps {
+		switch s := s.(type) {
+		case Result:
+			rounds++
+		case Note:
+			if !strings.Contains(transcript.JoinText(s.Message.Content), fmt.Sprintf("your last %d rounds", rounds)) {
+				t.Errorf("after %d rounds the model is told %q", rounds, transcript.JoinText(s.Message.Content))
+			}
+			noted = append(noted, rounds)
+		}
+	}
+	if diff := cmp.Diff([]int{3, 6, 12, 24, 48}, noted); diff != "" || rounds != 60 {
+		t.Errorf("%d rounds, noted after (-want +got):\n%s", rounds, diff)
+	}
+
+	counting := fakeTool{spec: tool.Spec{Name: "Echo", Schema: textSchema}}
+	polls := 0
+	counting.run = func(context.Context, tool.Call) tool.Result { polls++; return tool.Text(fmt.Sprint(polls)) }
+	for name, turn := range map[string]Turn{
+		"changing results": turnOf(&fakeModel{reply: again}, counting),
+		"new input":        turnOf(&fakeModel{reply: again}, echo(false)),
+	} {
+		turn.RepeatsNoted, turn.MaxRounds = 3, 200
+		if name == "new input" {
+			turn.Input = func(context.Context) ([]transcript.Message, error) {
+				return []transcript.Message{transcript.UserText("news")}, nil
+			}
+		}
+		steps, err := collect(t, t.Context(), turn)
+		if noted := slices.ContainsFunc(steps, func(s Step) bool { _, ok := s.(Note); return ok }); noted || !errors.Is(err, ErrMaxRounds) {
+			t.Errorf("%s: noted %v, err %v", name, noted, err)
+		}
+	}
+}

@@ -34,6 +34,10 @@ type Turn struct {
 	Input func(ctx context.Context) ([]transcript.Message, error)
 	// MaxRounds ends the turn with [ErrMaxRounds]; 0 means no limit.
 	MaxRounds int
+	// RepeatsNoted is after how many equal rounds (the same calls with the same
+	// results) the model is reminded of it; after twenty times as many the turn ends
+	// with [ErrRepeating]. 0: it may repeat itself without end.
+	RepeatsNoted int
 }
 
 // Verdict is the answer of [Turn.Permit].
@@ -76,7 +80,8 @@ type Result struct {
 }
 
 // Note is a user message that the loop itself adds between rounds: to go on after
-// a reply that was cut off, or to tell what came with an approval. It stands
+// a reply that was cut off, to remind the model that it repeats itself, or to tell
+// what came with an approval. It stands
 // apart from the results, so that no tool's output can pass for it.
 type Note struct{ Message transcript.Message }
 
@@ -92,6 +97,7 @@ var (
 	ErrMaxRounds = errors.New("the limit of rounds is reached")
 	ErrEmpty     = errors.New("the model answered with nothing, repeatedly")
 	ErrStuck     = errors.New("the model repeats the same failing tool call")
+	ErrRepeating = errors.New("the model repeats the same tool calls with the same results")
 	ErrCutOff    = errors.New("the model's replies were cut off repeatedly")
 )
 

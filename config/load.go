@@ -217,6 +217,7 @@ func (m *merge) addValues(source Source, p *parsed) {
 	m.setMillis(source, p, "modelRetryMs", &s.ModelRetry, p.ModelRetryMs)
 	m.setMillis(source, p, "modelFirstByteMs", &s.ModelFirstByte, p.ModelFirstByteMs)
 	m.setMillis(source, p, "modelSilenceMs", &s.ModelSilence, p.ModelSilenceMs)
+	m.setCount(source, p, "repeatReminder", &s.RepeatReminder, p.RepeatReminder)
 }
 
 // maxMillis is the longest time that a setting may ask for, a year.
@@ -231,6 +232,21 @@ func (m *merge) setMillis(source Source, p *parsed, key string, to *time.Duratio
 		return
 	}
 	*to = time.Duration(*from) * time.Millisecond
+	m.into.Origin[key] = source
+}
+
+// maxCount is the largest number that a setting may count to.
+const maxCount = 1_000_000
+
+func (m *merge) setCount(source Source, p *parsed, key string, to *int, from *int64) {
+	if from == nil {
+		return
+	}
+	if *from < 0 || *from > maxCount {
+		m.warn(source, p.line("/"+key), fmt.Sprintf("%s %d is not in the range from 0 to %d", key, *from, maxCount), ignored)
+		return
+	}
+	*to = int(*from)
 	m.into.Origin[key] = source
 }
 

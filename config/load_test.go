@@ -82,7 +82,7 @@ func texts(rules []Rule) []string {
 func TestNoFilesAreTheDefaults(t *testing.T) {
 	e := newMachine(t).load()
 	want := Settings{TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: 30 * time.Minute,
-		ModelRetry: RetryByDefault, ModelFirstByte: time.Minute, ModelSilence: 5 * time.Minute}
+		ModelRetry: RetryByDefault, ModelFirstByte: time.Minute, ModelSilence: 5 * time.Minute, RepeatReminder: 5}
 	if diff := cmp.Diff(want, e.Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -94,7 +94,7 @@ func TestNoFilesAreTheDefaults(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	m := newMachine(t)
 	m.TrustProject = true
-	m.write("~/.claude/settings.json", `{"model": "claude-user", "teammateMode": "tmux", "syncWrites": true, "askDeadlineMs": 1, "modelRetryMs": 0, "modelFirstByteMs": 2, "modelSilenceMs": 3,
+	m.write("~/.claude/settings.json", `{"model": "claude-user", "teammateMode": "tmux", "syncWrites": true, "askDeadlineMs": 1, "modelRetryMs": 0, "modelFirstByteMs": 2, "modelSilenceMs": 3, "repeatReminder": 0,
 		"env": {"A": "claude-user", "B": "claude-user"}, "permissions": {"allow": ["R1"], "additionalDirectories": ["~/x"]}}`)
 	m.write("~/.cadre/settings.json", `{"model": "user", "env": {"B": "user", "N": 1, "T": true}, "permissions": {"allow": ["R2"], "deny": ["D2"]}}`)
 	m.write(".claude/settings.json", `{"model": "claude-project", "permissions": {"allow": ["R3"], "additionalDirectories": ["../y"]}}`)
@@ -122,7 +122,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	if e.Model != "local" || e.TeammateMode != "tmux" || !e.SyncWrites || e.Permissions.DefaultMode != "plan" ||
 		e.PrintWaitCeiling != 0 || e.AskDeadline != time.Millisecond ||
-		e.ModelRetry != 0 || e.ModelFirstByte != 2*time.Millisecond || e.ModelSilence != 3*time.Millisecond {
+		e.ModelRetry != 0 || e.ModelFirstByte != 2*time.Millisecond || e.ModelSilence != 3*time.Millisecond || e.RepeatReminder != 0 {
 		t.Errorf("values: %+v", e.Settings)
 	}
 	for key, want := range map[string]Scope{
@@ -184,9 +184,9 @@ func TestBrokenFilesAreSkippedWhole(t *testing.T) {
 
 func TestOddValuesAreIgnoredOneByOne(t *testing.T) {
 	m := newMachine(t)
-	m.write("~/.cadre/settings.json", "{\n\"teammateMode\": \"screen\",\n\"askDeadlineMs\": -1,\n\"printWaitCeilingMs\": 99999999999999,\n\"env\": {\"A=B\": \"x\", \"C\": \"y\"}, \"model\": \"m\"}")
-	e := m.load(":2: teammateMode", ":4: printWaitCeilingMs", ":3: askDeadlineMs", ":5: env \"A=B\"")
-	if e.Model != "m" || e.TeammateMode != "auto" || e.AskDeadline != 0 || e.PrintWaitCeiling != DefaultPrintWaitCeiling || e.Env["C"] != "y" {
+	m.write("~/.cadre/settings.json", "{\n\"teammateMode\": \"screen\",\n\"askDeadlineMs\": -1, \"repeatReminder\": -1,\n\"printWaitCeilingMs\": 99999999999999,\n\"env\": {\"A=B\": \"x\", \"C\": \"y\"}, \"model\": \"m\"}")
+	e := m.load(":2: teammateMode", ":4: printWaitCeilingMs", ":3: askDeadlineMs", ":3: repeatReminder", ":5: env \"A=B\"")
+	if e.Model != "m" || e.TeammateMode != "auto" || e.AskDeadline != 0 || e.RepeatReminder != 5 || e.PrintWaitCeiling != DefaultPrintWaitCeiling || e.Env["C"] != "y" {
 		t.Errorf("%+v", e.Settings)
 	}
 }

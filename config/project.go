@@ -70,6 +70,7 @@ func (p *parsed) dropWidening(accepted permissions) []string {
 	drop(&dropped, "modelRetryMs", &p.ModelRetryMs)
 	drop(&dropped, "modelFirstByteMs", &p.ModelFirstByteMs)
 	drop(&dropped, "modelSilenceMs", &p.ModelSilenceMs)
+	drop(&dropped, "repeatReminder", &p.RepeatReminder)
 	drop(&dropped, "syncWrites", &p.SyncWrites)
 	return dropped
 }

@@ -34,6 +34,9 @@ type Settings struct {
 	// ModelFirstByte is how long the model's server may take to begin a response,
 	// ModelSilence how long it may be silent in the middle; 0 sets no limit.
 	ModelFirstByte, ModelSilence time.Duration
+	// RepeatReminder is after how many equal tool calls in a row, with equal results, a
+	// model is reminded of it; 0 never does.
+	RepeatReminder int
 	// SyncWrites makes state survive a loss of power, not only a killed process.
 	SyncWrites bool
 }
@@ -71,6 +74,7 @@ func defaults() Settings {
 	return Settings{
 		TeammateMode: "auto", PlanApproval: "auto", OrphanGrace: DefaultOrphanGrace, PrintWaitCeiling: DefaultPrintWaitCeiling,
 		ModelRetry: RetryByDefault, ModelFirstByte: time.Minute, ModelSilence: 5 * time.Minute,
+		RepeatReminder: 5,
 	}
 }
 
@@ -111,6 +115,7 @@ type document struct {
 	ModelRetryMs       *int64            `json:"modelRetryMs"`
 	ModelFirstByteMs   *int64            `json:"modelFirstByteMs"`
 	ModelSilenceMs     *int64            `json:"modelSilenceMs"`
+	RepeatReminder     *int64            `json:"repeatReminder"`
 	SyncWrites         *bool             `json:"syncWrites"`
 }
 

@@ -27,7 +27,7 @@ type Config struct {
 	ModelName string
 	System    []string
 	Tools     tool.Source
-	MaxRounds int // per turn; 0: no limit
+	Limits    Limits
 
 	Policy permission.Policy
 	Asks   ask.Store
@@ -41,6 +41,14 @@ type Config struct {
 	// nothing to do: the conversation is read back from Log at the start of each
 	// turn, and a Log with a method Rest() error is told to let go of open files.
 	Lean bool
+}
+
+// Limits bound a turn.
+type Limits struct {
+	Rounds int // 0: none
+	// Repeats is after how many equal rounds the model is reminded of it: see
+	// [agent.Turn.RepeatsNoted].
+	Repeats int
 }
 
 // Voice is what the runtime says to the model by itself. The owner calls it.

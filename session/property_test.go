@@ -138,7 +138,7 @@ func (p *past) config(tree *Tree) Config {
 	return Config{
 		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: p.log, Tree: tree, Agent: event.Agent{Session: "s"},
 		Line:      func() transcript.Entry { return transcript.Entry{} },
-		ModelName: "m", Asks: p.asks, MaxRounds: 6,
+		ModelName: "m", Asks: p.asks, Limits: Limits{Rounds: 6},
 		Policy: permission.Policy{Folders: []string{"/w"}},
 	}
 }

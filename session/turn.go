@@ -91,7 +91,7 @@ func (o *owner) startTurn(life context.Context) {
 	o.cfg.Life.Begins()
 	o.publish(event.TurnStarted{Input: titleOf(input)})
 	go t.run(ctx, agent.Turn{
-		Model: o.cfg.Model, Request: o.request(messages), Tools: o.cfg.Tools, MaxRounds: o.cfg.MaxRounds,
+		Model: o.cfg.Model, Request: o.request(messages), Tools: o.cfg.Tools, MaxRounds: o.cfg.Limits.Rounds, RepeatsNoted: o.cfg.Limits.Repeats,
 		Offered: o.offered(), Permit: o.permitFunc(), Input: t.takeInput,
 	})
 }

@@ -197,6 +197,7 @@ func viewSettings(e config.Effective) []settingView {
 		{"modelRetryMs", modelRetry(e.ModelRetry)},
 		{"modelFirstByteMs", fmt.Sprint(e.ModelFirstByte.Milliseconds())},
 		{"modelSilenceMs", fmt.Sprint(e.ModelSilence.Milliseconds())},
+		{"repeatReminder", fmt.Sprint(e.RepeatReminder)},
 		{"syncWrites", fmt.Sprint(e.SyncWrites)},
 	} {
 		add(s.key, s.value, e.From(s.key))
