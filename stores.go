@@ -39,7 +39,7 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 	files := filestore.New(root, options...)
 	s := stores{
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(),
-		teams: roster.NewRepairingStore(files.Teams(), files.Records()), // one, for all that look at a roster
+		teams: roster.NewRepairingStore(files.LedTeams(), files.Records()), // one, for all that look at a roster
 		asks:  files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
 		showTeam: files.ShowTeam, close: files.Close,
 	}
@@ -92,6 +92,12 @@ func (s *State) Teams() *team.Teams {
 		Seals: s.seals, Records: s.files.Records(), Presence: s.files.Presence(),
 	})
 }
+
+// Finished are the state roots with what is kept of finished teams, one for each.
+func (s *State) Finished() ([]layout.Root, error) { return s.files.Finished() }
+
+// Records are what is ours alone about the teams.
+func (s *State) Records() roster.Records { return s.files.Records() }
 
 // Presence says which agents have a process of their own.
 func (s *State) Presence() roster.Presence { return s.files.Presence() }

@@ -23,8 +23,11 @@ import (
 type place struct {
 	*cadre.State
 	root layout.Root
-	// foreign is another program's root: it is looked at, never changed.
+	// foreign is another program's root: it is read, never changed.
 	foreign bool
+	// sessions is the place with the sessions of a finished team, of which this one
+	// holds what is kept; nil for every other place.
+	sessions *place
 }
 
 // openPlaces opens our state root and, when it is another one and exists,
@@ -34,14 +37,14 @@ func openPlaces() ([]place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the state root: %w", err)
 	}
-	places := []place{{cadre.OpenState(root, warnOfDamage), root, false}}
+	places := []place{{State: cadre.OpenState(root, warnOfDamage), root: root}}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return places, nil
 	}
 	other := layout.Root(filepath.Join(home, ".claude"))
 	if info, err := os.Stat(string(other)); err == nil && info.IsDir() && !sameFolder(root, other) {
-		places = append(places, place{cadre.OpenOthersState(other, warnOfDamage), other, true})
+		places = append(places, place{State: cadre.OpenOthersState(other, warnOfDamage), root: other, foreign: true})
 	}
 	return places, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/near"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/tui"
 )
@@ -66,13 +67,14 @@ func openBlockers(t task.Task, all []task.Task) []string {
 }
 
 func newTaskLs() *cobra.Command {
-	var asJSON bool
+	var asJSON, finished bool
 	cmd := &cobra.Command{
-		Use: "ls [LIST]", Short: "List the tasks of a team or session, or of all", Args: atMost(1, "one list (a team or session) or none"),
+		Use: "ls [LIST]", Aliases: []string{"list"}, Short: "List the tasks of a team or session, or of all", Args: atMost(1, "one list (a team or session) or none"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withPlaces(func(places []place) error { return listTasks(cmd.Context(), places, args, asJSON) })
+			return withPlaces(func(places []place) error { return listTasks(cmd.Context(), places, args, finished, asJSON) })
 		},
 	}
+	cmd.Flags().BoolVarP(&finished, "all", "a", false, "also of teams that have finished, while their lead's session is kept")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
@@ -95,7 +97,7 @@ func (p place) lists(ctx context.Context) ([]string, error) {
 	return slices.Compact(lists), err
 }
 
-func listTasks(ctx context.Context, places []place, args []string, asJSON bool) error {
+func listTasks(ctx context.Context, places []place, args []string, finished, asJSON bool) error {
 	all := []taskView{}
 	var errs []error
 	var known []string
@@ -118,13 +120,28 @@ func listTasks(ctx context.Context, places []place, args []string, asJSON bool) 
 			all = append(all, views...)
 		}
 	}
-	if len(args) > 0 && !slices.Contains(known, layout.DirName(args[0])) {
-		return noList(args[0], known)
+	missing := len(args) > 0 && !slices.Contains(known, layout.DirName(args[0]))
+	switch {
+	case missing:
+		p, c, err := findFinished(ctx, places, args[0])
+		if err != nil {
+			return noList(args[0], known)
+		}
+		all, err = p.tasksOf(ctx, c.Name)
+		errs = append(errs, err)
+	case len(args) == 0 && finished:
+		errs = append(errs, withFinished(ctx, places, func(p place, c roster.Roster) error {
+			views, err := p.tasksOf(ctx, c.Name)
+			all = append(all, views...)
+			return err
+		}))
 	}
 	err := errors.Join(errs...)
 	switch {
 	case asJSON:
 		return errors.Join(writeJSON(all), err)
+	case len(all) == 0 && err == nil && len(args) == 0 && !finished:
+		return writeOut([]byte("There are no tasks. --all also lists those of teams that have finished.\n"))
 	case len(all) == 0 && err == nil:
 		return writeOut([]byte("There are no tasks.\n"))
 	case len(all) == 0:
@@ -184,7 +201,17 @@ func showTask(ctx context.Context, places []place, list, id string, asJSON bool)
 		known = append(known, lists...)
 	}
 	if !slices.Contains(known, layout.DirName(list)) {
-		return noList(list, known)
+		p, c, err := findFinished(ctx, places, list)
+		if err != nil {
+			return noList(list, known)
+		}
+		views, err := p.tasksOf(ctx, c.Name)
+		if i := slices.IndexFunc(views, func(v taskView) bool { return v.ID == id }); i >= 0 {
+			return printTask(views[i], asJSON)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	e := usagef("there is no task #%s in the list %q", id, list)
 	e.hint = fmt.Sprintf("cadre task ls %s lists its tasks.", list)

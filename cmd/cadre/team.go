@@ -20,18 +20,19 @@ func newTeamCommand() *cobra.Command {
 }
 
 func newTeamLs() *cobra.Command {
-	var asJSON bool
+	var asJSON, finished bool
 	cmd := &cobra.Command{
-		Use: "ls", Short: "List the teams", Args: noArgs,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the teams", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withPlaces(func(places []place) error { return listTeams(cmd.Context(), places, asJSON) })
+			return withPlaces(func(places []place) error { return listTeams(cmd.Context(), places, finished, asJSON) })
 		},
 	}
+	cmd.Flags().BoolVarP(&finished, "all", "a", false, "also the teams that have finished, while their lead's session is kept")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
 
-func listTeams(ctx context.Context, places []place, asJSON bool) error {
+func listTeams(ctx context.Context, places []place, finished, asJSON bool) error {
 	all := []teamView{}
 	for _, p := range places {
 		views, err := p.teams(ctx)
@@ -40,12 +41,24 @@ func listTeams(ctx context.Context, places []place, asJSON bool) error {
 		}
 		all = append(all, views...)
 	}
+	if finished {
+		err := withFinished(ctx, places, func(p place, c roster.Roster) error {
+			all = append(all, p.viewTeam(ctx, c))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	byName(all, func(v teamView) string { return v.Name })
 	if asJSON {
 		return writeJSON(all)
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && finished:
 		return writeOut([]byte("There are no teams.\n"))
+	case len(all) == 0:
+		return writeOut([]byte("There are no teams. --all also lists those that have finished.\n"))
 	}
 	rows := [][]string{{"TEAM", "STATE", "MEMBERS", "TASKS", "CREATED", "ROOT"}}
 	for _, v := range all {
@@ -82,6 +95,11 @@ func findTeam(ctx context.Context, places []place, name string) (place, roster.R
 		}
 		known = append(known, names...)
 	}
+	if _, c, err := findFinished(ctx, places, name); err == nil {
+		e := usagef("the team %q has finished", c.Name)
+		e.hint = fmt.Sprintf("cadre team log %s tells what it did.", c.Name)
+		return place{}, roster.Roster{}, e
+	}
 	e := usagef("there is no team %q", name)
 	e.hint = or(didYouMean(near.Names(name, known)), "cadre team ls lists the teams.")
 	return place{}, roster.Roster{}, e
@@ -116,7 +134,7 @@ type mailView struct {
 }
 
 func showTeam(ctx context.Context, places []place, name string, asJSON bool) error {
-	p, config, err := findTeam(ctx, places, name)
+	p, config, err := findAnyTeam(ctx, places, name)
 	if err != nil {
 		return err
 	}

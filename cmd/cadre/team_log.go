@@ -41,7 +41,7 @@ type deed struct {
 }
 
 func logTeam(ctx context.Context, places []place, name string, asJSON bool) error {
-	p, config, err := findTeam(ctx, places, name)
+	p, config, err := findAnyTeam(ctx, places, name)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 	}
 	deeds := []deed{}
 	for _, ref := range refs {
-		entries, err := p.Transcripts().Read(ctx, ref)
+		entries, err := p.ofSessions().Transcripts().Read(ctx, ref)
 		if errors.Is(err, transcript.ErrNotFound) {
 			continue
 		}
@@ -162,6 +162,7 @@ func (p place) transcriptsOf(ctx context.Context, c roster.Roster) ([]transcript
 			projects = append(projects, m.Cwd)
 		}
 	}
+	p = p.ofSessions()
 	var refs []transcript.Ref
 	for _, project := range projects {
 		infos, err := p.Transcripts().List(ctx, project)

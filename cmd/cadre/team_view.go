@@ -23,6 +23,7 @@ type teamView struct {
 	Created     time.Time    `json:"createdAt,omitzero"`
 	LeadSession string       `json:"leadSessionId,omitempty"`
 	Open        bool         `json:"open"` // a process has the lead's session open
+	Finished    bool         `json:"finished,omitempty"`
 	Members     []memberView `json:"members"`
 	Tasks       taskCounts   `json:"tasks"`
 	Error       string       `json:"error,omitempty"`
@@ -30,6 +31,9 @@ type teamView struct {
 
 // state is open or closed, or unknown of a lead that is another program.
 func (v teamView) state() string {
+	if v.Finished {
+		return stateFinished
+	}
 	for _, m := range v.Members {
 		if m.Lead && m.State == stateUnknown {
 			return stateUnknown
@@ -68,6 +72,8 @@ const (
 	stateUnknown = "unknown" // of another program's agents, which take no place
 	stateGone    = "gone"
 	stateAsks    = "asks" // it waits for an answer
+	// A team that its lead has deleted, and each of its members.
+	stateFinished = "finished"
 )
 
 type memberView struct {
@@ -142,6 +148,15 @@ func (p place) viewTeam(ctx context.Context, c roster.Roster) teamView {
 	tasks, err := p.Tasks().List(ctx, c.Name)
 	errs = append(errs, err)
 	v.Tasks = countTasks(tasks)
+	if p.sessions != nil {
+		v.Finished = true
+		for _, m := range c.Members {
+			member := p.viewMember(ctx, c, m)
+			member.State = stateFinished
+			v.Members = append(v.Members, member)
+		}
+		return v
+	}
 	v.Open, err = p.leadIsOpen(ctx, c)
 	errs = append(errs, err)
 	teams := p.Teams()

@@ -149,3 +149,10 @@ func isDevice(name string) bool {
 	}
 	return slices.Contains([]string{"con", "prn", "aux", "nul"}, name)
 }
+
+// FinishedTeams is the folder with what is kept of the teams that a main session led
+// and that were deleted: a state root for each. sessionFolder is the folder of that
+// session in its project's, which it is removed with.
+func FinishedTeams(sessionFolder string) string {
+	return filepath.Join(sessionFolder, "cadre", "finished")
+}

@@ -1,0 +1,154 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/transcript"
+)
+
+// LedTeams are the teams for the process that leads them. Other programs must see that
+// a deleted team is gone, but people want to read what it did: Remove first copies its
+// roster, mail, tasks and records into the folder of its lead's session, with which
+// they are removed. A copy that cannot be made is a warning: it keeps no team alive.
+func (s *Store) LedTeams() roster.Store { return ledTeams{s.teams} }
+
+type ledTeams struct{ *teams }
+
+// Remove implements [roster.Store].
+func (ts ledTeams) Remove(ctx context.Context, name string) error {
+	if err := ts.keepFinished(ctx, name); err != nil {
+		ts.warn(fmt.Errorf("keep a copy of team %q: %w", name, err))
+	}
+	return ts.teams.Remove(ctx, name)
+}
+
+// maxKept is the largest file of a finished team that is kept.
+const maxKept = 256 << 20
+
+func (ts ledTeams) keepFinished(ctx context.Context, name string) error {
+	c, err := ts.Load(ctx, name)
+	if err != nil {
+		if errors.Is(err, roster.ErrNotFound) {
+			err = nil
+		}
+		return err
+	}
+	lead, ok := leadOf(c)
+	if !ok {
+		return nil
+	}
+	if kept, err := ts.transcripts.Exists(ctx, lead); err != nil || !kept {
+		return err
+	}
+	from, err := ts.filesOf(name)
+	if err != nil || len(from) == 0 {
+		return err // it was given up before anybody did anything
+	}
+	folder := ts.transcripts.sessionFolder(lead)
+	to := filepath.Join(layout.FinishedTeams(folder), layout.DirName(name)+"-"+strconv.FormatInt(c.CreatedAt, 10))
+	for _, path := range append(from, ts.root.TeamConfig(name)) { // without a roster, a copy is none
+		if err := ts.copyInto(to, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leadOf is the session of a team's lead.
+func leadOf(c roster.Roster) (transcript.Ref, bool) {
+	for _, m := range c.Members {
+		ref := transcript.Ref{Project: m.Cwd, Session: c.LeadSessionID}
+		if m.AgentID == c.LeadAgentID && m.Cwd != "" && checkRef(ref) == nil {
+			return ref, true
+		}
+	}
+	return transcript.Ref{}, false
+}
+
+// filesOf lists the files that tell what a team did: inboxes, tasks and who was in it.
+// It lists none of a team without mail and tasks.
+func (ts ledTeams) filesOf(name string) ([]string, error) {
+	var files []string
+	for _, folder := range []string{
+		filepath.Dir(ts.root.Inbox(name, "x")), ts.root.TaskList(name),
+		ts.root.TeamSide(name, roster.RecordMember), ts.root.TeamSide(name, roster.RecordAgent),
+	} {
+		entries, err := ts.fsys.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
+				files = append(files, filepath.Join(folder, e.Name()))
+			}
+		}
+		if folder == ts.root.TaskList(name) && len(files) == 0 {
+			return nil, nil
+		}
+	}
+	return files, nil
+}
+
+// copyInto copies a file to the same place under another state root, which is made.
+func (ts ledTeams) copyInto(root, path string) error {
+	below, err := filepath.Rel(string(ts.root), path)
+	if err != nil {
+		return err
+	}
+	data, _, err := fsx.ReadFile(ts.fsys, path, maxKept)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(root, below)
+	if err := fsx.MkdirAll(ts.fsys, filepath.Dir(to), layout.DirMode); err != nil {
+		return err
+	}
+	_, err = fsx.WriteAtomic(ts.fsys, to, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: ts.sync})
+	return err
+}
+
+// Finished lists the state roots with what is kept of finished teams, one for each
+// ([Store.LedTeams]).
+func (s *Store) Finished() ([]layout.Root, error) {
+	var roots []layout.Root
+	projects, err := foldersIn(s, s.root.ProjectsDir())
+	for _, project := range projects {
+		sessions, e := foldersIn(s, project)
+		err = errors.Join(err, e)
+		for _, session := range sessions {
+			finished, e := foldersIn(s, layout.FinishedTeams(session))
+			err = errors.Join(err, e)
+			for _, root := range finished {
+				roots = append(roots, layout.Root(root))
+			}
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("list finished teams: %w", err)
+	}
+	return roots, err
+}
+
+// foldersIn lists the paths of the folders in a folder; none when it is missing.
+func foldersIn(s *Store, folder string) ([]string, error) {
+	entries, err := s.fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var paths []string
+	for _, e := range entries {
+		if e.IsDir() {
+			paths = append(paths, filepath.Join(folder, e.Name()))
+		}
+	}
+	return paths, err
+}
