@@ -418,6 +418,9 @@ func keptMail(ctx context.Context, s *filestore.Store) ([]string, error) {
 			numbers = append(numbers, n)
 		}
 	}
+	if err == nil && !slices.IsSorted(numbers) {
+		err = fmt.Errorf("messages are out of order: %v", numbers)
+	}
 	return numbers, err
 }
 

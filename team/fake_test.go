@@ -83,6 +83,21 @@ func (m *mails) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.
 	return m.Store.MarkRead(ctx, at, ids)
 }
 
+// seals fail to tell of a message when they are told to.
+type seals struct {
+	mailbox.Seals
+	fail func(mailbox.Message) error
+}
+
+func (s *seals) Sealed(ctx context.Context, at mailbox.Address, m mailbox.Message, about string) (bool, error) {
+	if s.fail != nil {
+		if err := s.fail(m); err != nil {
+			return false, err
+		}
+	}
+	return s.Seals.Sealed(ctx, at, m, about)
+}
+
 type lists struct {
 	task.Store
 	failReset error

@@ -220,11 +220,17 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 		return nil, false, err
 	}
 	var arrivals []arrival
+	failed := make(map[string]bool) // senders of whom a message comes again
 	for _, m := range in.receipts.fresh(seat.Address(), unread) {
+		if failed[m.From] { // it must not be shown before that one
+			in.receipts.giveBack(m.ID)
+			continue
+		}
 		a, receiveErr := in.teams.receive(ctx, seat, m)
 		switch {
 		case receiveErr != nil:
 			err = receiveErr
+			failed[m.From] = true
 			in.receipts.giveBack(m.ID)
 			continue
 		case a.show:

@@ -335,6 +335,41 @@ func testNextTriesAgainAfterAnError(t *testing.T, alpha start) {
 	})
 }
 
+// When one message of a sender cannot be dealt with at once, those behind it wait for
+// it; those of others do not.
+func TestMailOfOneSenderStaysInOrder(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2", "w3")
+			in := w.inbox(t, mate("w2"))
+			for i := range 4 {
+				w.send(t, "w1", "w2", fmt.Sprint("number ", i+1))
+			}
+			w.send(t, "w3", "w2", "other")
+			failed := false
+			w.seals.fail = func(m mailbox.Message) error {
+				if failed || m.Text != "number 3" {
+					return nil
+				}
+				failed = true
+				return errors.New("input/output error")
+			}
+			var got []string
+			for len(got) < 5 {
+				for _, m := range next(t, in) {
+					_, text, _ := strings.Cut(m.Text, "\n")
+					text, _, _ = strings.Cut(text, "\n")
+					got = append(got, text)
+				}
+			}
+			want := []string{"number 1", "number 2", "other", "number 3", "number 4"}
+			if diff := cmp.Diff(want, got); diff != "" || !failed {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
+	})
+}
+
 func TestShownIsTriedAgainWithTheNext(t *testing.T) { overWorlds(t, testShownIsTriedAgainWithTheNext) }
 
 func testShownIsTriedAgainWithTheNext(t *testing.T, alpha start) {

@@ -20,6 +20,7 @@ type world struct {
 	rosters *rosters
 	mails   *mails
 	lists   *lists
+	seals   *seals
 	backend *backend
 	events  *events
 	policy  team.Policy
@@ -38,6 +39,7 @@ func newWorld() *world {
 		rosters: &rosters{Store: kept.Teams()},
 		mails:   &mails{Store: kept.Mail(), failPost: make(map[string]error)},
 		lists:   &lists{Store: kept.Tasks()},
+		seals:   &seals{Seals: kept.Seals()},
 		backend: &backend{},
 		events:  &events{},
 	}
@@ -58,7 +60,7 @@ func (w *world) restart() {
 func (w *world) process(b team.Backend) *team.Teams {
 	return team.New(team.Options{
 		Store: w.rosters, Mail: w.mails, Tasks: w.lists, Backend: b, Publish: w.events.publish,
-		Seals: w.kept.Seals(), Records: w.kept.Records(), Presence: w.kept.Presence(), Policy: w.policy,
+		Seals: w.seals, Records: w.kept.Records(), Presence: w.kept.Presence(), Policy: w.policy,
 		Shown: func(_ context.Context, r roster.AgentRecord) ([]mailbox.ID, error) { return w.shown[r.SessionID], nil },
 	})
 }
