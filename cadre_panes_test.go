@@ -263,7 +263,7 @@ func TestNobodyToAskForATeammateInAPane(t *testing.T) {
 	if denied.Tool != "Bash" || denied.Remedy != "--allowedTools 'Bash(touch made)'" {
 		t.Errorf("denied %+v", denied)
 	}
-	if !strings.Contains(told, "No rule allows to run touch here. Nobody can be asked") || !strings.Contains(told, "say what you would need") {
+	if !strings.Contains(told, "No rule allows running touch here. Nobody can be asked") || !strings.Contains(told, "say what you would need") {
 		t.Errorf("told %s", told)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/cadre-dev/cadre/internal/shellword"
 )
 
-// maxCommand is the longest command line that is looked into, in bytes. What is
-// longer is never allowed by a rule, and may match every rule that closes.
+// maxCommand is the longest command line that is parsed, in bytes. A longer one is
+// never allowed by a rule, and may match every deny and ask rule.
 const maxCommand = 64 << 10
 
 // simpleCommand splits a command line into its words when it is exactly one
 // simple command of literal words: bare, or in quotes that keep everything as
 // it stands. Anything a shell would act on makes it refuse: operators,
 // expansions, globs, braces, tildes, assignments, redirections, comments,
-// backslashes, line breaks, and characters that do not show.
+// backslashes, line breaks, and invisible characters.
 func simpleCommand(line string) ([]string, bool) {
 	if len(line) > maxCommand || !isPrintable(line) {
 		return nil, false
@@ -47,7 +47,7 @@ func simpleCommand(line string) ([]string, bool) {
 	return words, words[0] != ""
 }
 
-// isPrintable refuses line breaks and other controls, bytes that are no UTF-8,
+// isPrintable refuses line breaks and other controls, bytes that are not UTF-8,
 // and characters that are invisible or look like a plain space.
 func isPrintable(line string) bool {
 	if !utf8.ValidString(line) {
@@ -102,7 +102,7 @@ func isPlainText(text string) bool {
 	return !strings.HasPrefix(text, "~") && !strings.Contains(text, "=~") && !strings.Contains(text, ":~")
 }
 
-// commandAllowed looks for an allow rule that covers the command.
+// commandAllowed applies the first allow rule that covers the command.
 func (r *review) commandAllowed() *Decision {
 	words, simple := simpleCommand(r.Access.Command)
 	for _, rule := range r.Policy.Allow {
@@ -130,7 +130,7 @@ func ruleCovers(content string, words []string) bool {
 	if !slices.Equal(want, words[:len(want)]) {
 		return false
 	}
-	return len(want) == len(words) || isPrefix && vouched(words, len(want))
+	return len(want) == len(words) || isPrefix && areHarmless(words, len(want))
 }
 
 // cutPrefixMark removes the ":*" or " *" that makes a rule a prefix rule.
@@ -141,20 +141,20 @@ func cutPrefixMark(content string) (literal string, isPrefix bool) {
 	return strings.CutSuffix(content, " *")
 }
 
-// askCommand asks for a command that no rule covers, and says what rule would.
+// askCommand asks about a command that no rule covers, and suggests a rule that would.
 func (r *review) askCommand() Decision {
 	line := strings.TrimSpace(r.Access.Command)
 	words, simple := simpleCommand(line)
 	if !simple {
 		return Decision{
 			Behavior: Ask, Remedy: "--allowedTools " + r.Spec.Name,
-			Reason: "The command is not one simple command of literal words, so only a person or a rule for every command can allow it.",
+			Reason: "This is not a single simple command with literal words, so only a person, or a rule that allows every command, can allow it.",
 		}
 	}
 	rule := Rule{Tool: r.Spec.Name, Content: line}
 	return Decision{
 		Behavior:    Ask,
-		Reason:      fmt.Sprintf("No rule allows to run %s here%s.", words[0], r.whyPrefixFailed(words)),
+		Reason:      fmt.Sprintf("No rule allows running %s here%s.", words[0], r.whyPrefixFailed(words)),
 		Remedy:      "--allowedTools " + shellword.Quote(rule.String()),
 		Suggestions: suggestRule("allow", rule, ask.LocalSettings),
 	}
@@ -167,7 +167,7 @@ func (r *review) whyPrefixFailed(words []string) string {
 		literal, isPrefix := cutPrefixMark(rule.Content)
 		want, ok := simpleCommand(literal)
 		if rule.names(r.Call) && isPrefix && ok && len(want) < len(words) && slices.Equal(want, words[:len(want)]) {
-			return fmt.Sprintf(": the rule %s does not vouch for these arguments, which could make %s run or write something else",
+			return fmt.Sprintf(": the rule %s does not cover these arguments, which could make %s run or write something else",
 				rule.from(), words[0])
 		}
 	}

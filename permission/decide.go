@@ -40,17 +40,17 @@ type Decision struct {
 }
 
 // Decide says whether the call may run. In this order, the first that applies
-// decides: deny rules; the state of teams, which is closed to agents; the
-// ceiling of the modes plan and delegate; protected paths; ask rules; a call
-// that is itself a question; allow rules; the mode.
+// decides: deny rules; the state of teams, which agents may not write; the limits
+// of the modes plan and delegate; protected paths; ask rules; a call that is itself
+// a question; allow rules; the mode.
 //
-// A call that does what another tool does (Access.As) is opened by the rules for
-// that tool only, and closed by the rules for either.
+// A call that does what another tool does (Access.As) is allowed by the rules for
+// that tool only, and denied or asked about by the rules for either.
 func Decide(p Policy, c Call) Decision {
 	d := (&review{Policy: p, Call: c.judged(), made: c}).decide()
 	if p.Mode == DontAsk && d.Behavior == Ask {
 		d.Behavior = Deny
-		d.Reason += " The mode dontAsk answers every question with no."
+		d.Reason += " In the mode dontAsk, what would be asked is denied."
 	}
 	return d
 }
@@ -67,8 +67,8 @@ func (c Call) judged() Call {
 // review is one decision in the making.
 type review struct {
 	Policy
-	Call         // as it is judged
-	made Call    // as it was made; another one when Access.As is set
+	Call         // in the name of the tool by whose rules it is judged
+	made Call    // as the model made it; differs from Call when Access.As is set
 	seen *script // of Access.Command; see [review.script]
 }
 
@@ -89,7 +89,7 @@ func (r *review) decide() Decision {
 
 func (r *review) byDenyRules() *Decision {
 	for _, rule := range r.Deny {
-		if r.closes(rule) == matches {
+		if r.restricts(rule) == matches {
 			return &Decision{
 				Behavior: Deny, Rule: rule.String(),
 				Reason: fmt.Sprintf("The rule %s denies this call of %s.", rule.from(), r.made.Spec.Name),
@@ -98,7 +98,7 @@ func (r *review) byDenyRules() *Decision {
 		}
 	}
 	for _, rule := range r.Deny {
-		if r.closes(rule) == mayMatch {
+		if r.restricts(rule) == mayMatch {
 			d := r.unsure(rule)
 			return &d
 		}
@@ -106,22 +106,22 @@ func (r *review) byDenyRules() *Decision {
 	return nil
 }
 
-// unsure asks, in every mode, when a rule that closes cannot be compared.
+// unsure asks, in every mode, when a deny or ask rule cannot be compared with the call.
 func (r *review) unsure(rule SourcedRule) Decision {
 	return Decision{
 		Behavior: Ask, Rule: rule.String(),
-		Reason: fmt.Sprintf("It cannot be told whether the rule %s applies to this call of %s.", rule.from(), r.made.Spec.Name),
+		Reason: fmt.Sprintf("It is not clear whether the rule %s applies to this call of %s.", rule.from(), r.made.Spec.Name),
 		Remedy: "use a simpler call, in which everything is written out",
 	}
 }
 
 func (r *review) byAskRules() *Decision {
 	for _, rule := range r.Policy.Ask {
-		switch r.closes(rule) {
+		switch r.restricts(rule) {
 		case matches:
 			return &Decision{
 				Behavior: Ask, Rule: rule.String(),
-				Reason: fmt.Sprintf("The rule %s wants a person to approve this call of %s.", rule.from(), r.made.Spec.Name),
+				Reason: fmt.Sprintf("The rule %s requires a person to approve this call of %s.", rule.from(), r.made.Spec.Name),
 				Remedy: fmt.Sprintf("remove the ask rule %s", rule.from()),
 			}
 		case mayMatch:
@@ -132,7 +132,7 @@ func (r *review) byAskRules() *Decision {
 	return nil
 }
 
-// byCeiling applies the modes that only narrow: no allow rule lifts them.
+// byCeiling applies the modes that only restrict: no allow rule overrides them.
 func (r *review) byCeiling() *Decision {
 	if r.Access.Ask || r.isPlanFile() {
 		return nil
@@ -143,10 +143,10 @@ func (r *review) byCeiling() *Decision {
 			Remedy: "leave plan mode"}
 	case r.Mode == Plan && r.Access.Command != "":
 		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
-			Reason: "In plan mode no command runs; read and search with the file tools."}
+			Reason: "In plan mode commands are not run; read and search with the file tools."}
 	case r.Mode == Plan && r.Spec.Outward && !r.Spec.ReadOnly:
 		return &Decision{Behavior: Deny, Remedy: "leave plan mode",
-			Reason: fmt.Sprintf("In plan mode only tools that change nothing run, and %s may change something.", r.Spec.Name)}
+			Reason: fmt.Sprintf("In plan mode only tools that change nothing may run, and %s may change something.", r.Spec.Name)}
 	case !r.Offers(r.Spec) || !r.Offers(r.made.Spec):
 		return &Decision{Behavior: Deny, Remedy: "leave delegate mode",
 			Reason: fmt.Sprintf("In delegate mode the lead works through its team, so %s is not available.", r.Spec.Name)}
@@ -184,7 +184,7 @@ func allowedBy(rule SourcedRule) *Decision {
 	return &Decision{Behavior: Allow, Rule: rule.String(), Reason: "The rule " + rule.from() + " allows it."}
 }
 
-// byDefault decides what no rule speaks of.
+// byDefault decides a call that no rule is about.
 func (r *review) byDefault() Decision {
 	switch {
 	case r.Access.Command != "":
@@ -197,5 +197,5 @@ func (r *review) byDefault() Decision {
 			Remedy: "--allowedTools " + shellword.Quote(r.Spec.Name), Suggestions: suggestRule("allow", Rule{Tool: r.Spec.Name}, ask.LocalSettings),
 		}
 	}
-	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches neither files nor commands.", r.Spec.Name)}
+	return Decision{Behavior: Allow, Reason: fmt.Sprintf("%s touches no files and runs no commands.", r.Spec.Name)}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // pathsAllowed allows a call whose every path is allowed, by a rule or because
-// of where it lies. It says nothing about a call that no rule helps.
+// of where it lies. It returns nil when no rule contributes to that.
 func (r *review) pathsAllowed() *Decision {
 	if len(r.Access.Read)+len(r.Access.Write) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (r *review) isPlanFile() bool {
 		!slices.ContainsFunc(r.Access.Write, func(path string) bool { return path != r.PlanFile })
 }
 
-// byFolders decides a file tool's call that no rule speaks of.
+// byFolders decides a file tool's call that no rule is about.
 func (r *review) byFolders() Decision {
 	outside := func(path string) bool { return !r.inFolders(path) }
 	for _, path := range r.Access.Write {
@@ -68,7 +68,7 @@ func (r *review) byFolders() Decision {
 			return r.askOutside(path, "write")
 		}
 		return Decision{
-			Behavior: Ask, Reason: fmt.Sprintf("%s wants to change %s, and changes of files are asked first.", r.Spec.Name, path),
+			Behavior: Ask, Reason: fmt.Sprintf("%s wants to change %s, and changes to files need approval.", r.Spec.Name, path),
 			Remedy: "--permission-mode acceptEdits", Suggestions: suggestMode(AcceptEdits),
 		}
 	}
@@ -77,7 +77,7 @@ func (r *review) byFolders() Decision {
 			return r.askOutside(path, "read")
 		}
 	}
-	return Decision{Behavior: Allow, Reason: "It stays in the folders that this session may use."}
+	return Decision{Behavior: Allow, Reason: "It stays within the folders that this session may use."}
 }
 
 func (r *review) askOutside(path, verb string) Decision {

@@ -6,7 +6,7 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Mode is how a session treats calls that no rule speaks of. The names are
+// Mode is how a session treats calls that no rule is about. The names are
 // those of settings files, flags and the wire (facts: sdk-contract §4).
 type Mode string
 
@@ -26,9 +26,8 @@ const (
 	Delegate Mode = "delegate"
 )
 
-// Offers reports whether an agent has this tool at all in the policy's mode. A
-// call of one that it does not have is denied ([Decide]); a model need not even be
-// told of it.
+// Offers reports whether an agent has this tool at all in the policy's mode. A call
+// of another tool is denied ([Decide]), so there is no need to offer it to the model.
 func (p Policy) Offers(spec tool.Spec) bool { return p.Mode != Delegate || spec.Delegates }
 
 // ParseMode reads a mode. "" and "manual" mean [Default].

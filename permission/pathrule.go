@@ -8,13 +8,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// care is how a pattern is compared: rules that close are read generously,
-// rules that open exactly.
+// care is how a pattern is compared with a path: that of a deny or ask rule
+// generously, that of an allow rule exactly.
 type care bool
 
 const (
 	exact    care = false
-	generous care = true // without regard to case, and a bare name anywhere
+	generous care = true // ignoring case, and a bare name in any folder
 )
 
 // reads and writes say which accesses a rule with content is about. A path rule

@@ -12,16 +12,16 @@ type Policy struct {
 	// Folders are the working folders. The first is where the session was
 	// started: relative patterns start there.
 	Folders []string
-	// Readable are folders that may be read without asking though nobody works
-	// in them: what the runtime itself wrote for the agent, like the kept output
+	// Readable are folders that may be read without asking although they are not
+	// working folders: what the runtime itself wrote for the agent, like the output
 	// of a command.
 	Readable []string
-	// StateRoots are the folders with agents' state: ours, and ~/.claude. Their
-	// teams/ and tasks/ are closed to agents; the rest is protected.
+	// StateRoots are the folders with agents' state: ours, and ~/.claude. Agents may
+	// not write below their teams/ and tasks/; changes to the rest are asked about.
 	StateRoots []string
 	Home       string // what "~/" stands for; "" when it is unknown
-	// Names are other names of folders, over symbolic links, by the folder's path.
-	// Commands use them: nobody resolves what stands in a command line.
+	// Names maps other paths of these folders, which lead there over symbolic links,
+	// to the folders. Command lines may use them, and are compared as they stand.
 	Names map[string]string
 	// PlanFile may be read and written in every mode, unless a rule says no.
 	PlanFile string
@@ -40,7 +40,7 @@ func (p Policy) inFolders(path string) bool {
 	return slices.ContainsFunc(p.Folders, func(dir string) bool { return within(dir, path) })
 }
 
-// ReadDenied reports whether a deny rule closes path for reading, and which.
+// ReadDenied reports whether a deny rule forbids reading path, and which.
 // Tools that search a folder ask it for every file they would show, since the
 // decision on the call only saw the folder.
 func (p Policy) ReadDenied(path string) (rule string, denied bool) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// byTeamState closes the rosters, inboxes and task lists to every way but the
-// team and task tools: whoever writes them can speak as somebody else.
+// byTeamState denies changes to rosters, inboxes and task lists except through the
+// team and task tools: an agent that writes these files can pose as another.
 func (r *review) byTeamState() *Decision {
 	touched := r.Access.Write
 	if r.Access.Command != "" {
@@ -19,7 +19,7 @@ func (r *review) byTeamState() *Decision {
 		if r.isTeamState(file) {
 			return &Decision{
 				Behavior: Deny,
-				Reason:   fmt.Sprintf("%s is state of a team; use the task and message tools to change it.", file),
+				Reason:   fmt.Sprintf("%s belongs to the state of a team; use the task and message tools to change it.", file),
 			}
 		}
 	}
@@ -40,7 +40,8 @@ func (p Policy) isTeamState(file string) bool {
 }
 
 // byProtectedPath asks before a change of a file that could widen what agents
-// may do, or that runs by itself later. No allow rule lifts it, bypass does.
+// may do, or that runs by itself later. No allow rule overrides it; the mode
+// bypassPermissions does.
 func (r *review) byProtectedPath() *Decision {
 	if r.Mode == Bypass || r.isPlanFile() {
 		return nil

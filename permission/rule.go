@@ -56,7 +56,7 @@ func checkToolName(name string) error {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_-.*", r):
 		default:
-			return fmt.Errorf("%q cannot be in a tool name", r)
+			return fmt.Errorf("a tool name cannot contain %q", r)
 		}
 	}
 	return nil

@@ -8,15 +8,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxNesting is how many scripts inside scripts are looked into.
+// maxNesting is how deep scripts inside scripts are parsed.
 const maxNesting = 5
 
-// script is what can be seen of a command line without running it: every
-// simple command at any depth, also those handed to shells, sudo and the like.
-// Rules that close are compared with it; nothing is ever allowed because of it.
+// script is what can be known of a command line without running it: every simple
+// command at any depth, also those handed to shells, sudo and the like. Deny and
+// ask rules are compared with it; nothing is ever allowed because of it.
 type script struct {
 	readable bool // it could be parsed, all of it
-	hidden   bool // it runs something that only shows when it runs
+	hidden   bool // it runs something that is known only when it runs
 	commands []command
 	outputs  []word // what is written by redirection
 	inputs   []word // what is read by redirection
@@ -44,8 +44,8 @@ func (r *review) script() *script {
 	return r.seen
 }
 
-// read adds what text runs. Of text that is no valid script, every piece that
-// looks like a word is taken for the start of a command.
+// read adds what text runs. In text that is not a valid script, every piece that
+// looks like a word counts as the start of a command.
 func (s *script) read(text string, depth int) {
 	if depth > maxNesting {
 		s.hidden = true
@@ -71,8 +71,8 @@ func (s *script) read(text string, depth int) {
 	})
 }
 
-// parseScript refuses what this parser and a shell are known to read in two
-// ways: carriage returns, NULs, and a comment that ends in a backslash.
+// parseScript refuses what this parser and a shell are known to read differently:
+// carriage returns, NULs, and a comment that ends in a backslash.
 func parseScript(text string) (*syntax.File, bool) {
 	if len(text) > maxCommand || strings.ContainsAny(text, "\r\x00") || hasContinuedComment(text) {
 		return nil, false
@@ -90,8 +90,8 @@ func hasContinuedComment(text string) bool {
 	return false
 }
 
-// readTokens takes text apart without a grammar. Quotes and backslashes go, so
-// that they hide nothing.
+// readTokens splits text into words without a grammar. Quotes and backslashes are
+// removed, so that they hide nothing.
 func (s *script) readTokens(text string) {
 	text = strings.NewReplacer(`\`, "", `"`, "", `'`, "").Replace(text)
 	tokens := strings.FieldsFunc(text, func(r rune) bool {
@@ -140,7 +140,7 @@ func (s *script) readCall(words command, depth int) {
 	}
 }
 
-// readCarried looks into the arguments of a program that runs them.
+// readCarried examines the arguments of a program that runs them.
 func (s *script) readCarried(words command, depth int) {
 	var texts []string
 	last := words[0]
@@ -160,7 +160,7 @@ func (s *script) readCarried(words command, depth int) {
 		s.read(strings.Join(texts, " "), depth+1)
 	}
 	if slices.Contains(shells, last.program()) {
-		s.hidden = true // its script comes on the input
+		s.hidden = true // it reads its script from its input
 	}
 }
 
@@ -170,8 +170,8 @@ func (w word) isScript() bool {
 	return w.text != ";" && w.text != "{}" && strings.ContainsAny(w.text, " \t\n;|&(){}<>$`=")
 }
 
-// readDeclaration looks at export, declare and the like, which name no program
-// but can hold one.
+// readDeclaration examines export, declare and the like, which name no program but
+// can contain one.
 func (s *script) readDeclaration(decl *syntax.DeclClause, depth int) {
 	s.commands = append(s.commands, command{{text: decl.Variant.Value, fixed: true}})
 	for _, assign := range decl.Args {
@@ -197,7 +197,7 @@ func (s *script) readRedirects(stmt *syntax.Stmt, depth int) {
 	}
 }
 
-// readInput looks into text that a shell is given on its input.
+// readInput examines text that a shell gets as its input.
 func (s *script) readInput(stmt *syntax.Stmt, text word, depth int) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {

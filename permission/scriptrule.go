@@ -25,7 +25,7 @@ func (s *script) runs(content string) verdict {
 	return worst
 }
 
-// rulePattern is the words of a rule that closes. A "*" inside a word stands
+// rulePattern is the words of a deny or ask rule. A "*" inside a word stands
 // for any text, as a word for any words.
 func rulePattern(content string) (words []string, isPrefix bool) {
 	literal, isPrefix := cutPrefixMark(content)
@@ -37,14 +37,14 @@ func rulePattern(content string) (words []string, isPrefix bool) {
 
 // matches reports whether the words of the pattern stand in the command in
 // their order, the program first, with nothing but options and their values
-// between: so "git push" also closes "git -C dir push".
+// between: so "git push" also covers "git -C dir push".
 func (c command) matches(pattern []string, isPrefix bool) verdict {
 	if len(pattern) == 0 {
 		return noMatch
 	}
 	result := noMatch
-	// ends are the places up to which the command can be taken for the pattern
-	// so far, in rising order.
+	// ends are the places up to which the command matches the pattern so far, in
+	// rising order; several, since an option may have a value or not.
 	ends := []int{0}
 	for i, want := range pattern {
 		next := make([]int, 0, 1)
@@ -128,12 +128,12 @@ func wildcard(pattern, text string) bool {
 	return true
 }
 
-// viewers show the files that they are given and cannot change them.
+// viewers show the files that their arguments name and cannot change them.
 var viewers = []string{"cat", "ls", "head", "tail", "wc", "grep", "rg", "stat", "file", "diff", "cmp", "test", "[", "cd", "pwd", "echo", "du"}
 
-// commandPaths are the paths that the command may touch: by its words and its
-// redirections, or with changed set, only those that it may change. Every word
-// counts that could be a path, also behind "=" and "@".
+// commandPaths are the paths that the command may touch, by its words and its
+// redirections; with changed set, only those that it may change. Every word counts
+// that could be a path, and so does what follows "=" or "@" in one.
 func (r *review) commandPaths(changed bool) []string {
 	s := r.script()
 	if paths := s.paths[changed]; paths != nil {
@@ -160,7 +160,7 @@ func (r *review) commandPaths(changed bool) []string {
 // maxFolders bounds the work that a chain of cd commands can make.
 const maxFolders = 8
 
-// commandFolders are the folders that a relative path may count from.
+// commandFolders are the folders that a relative path may be relative to.
 func (r *review) commandFolders(s *script) []string {
 	folders := slices.Clone(r.Folders)
 	if r.Access.Dir != "" && !slices.Contains(folders, r.Access.Dir) {
@@ -177,7 +177,7 @@ func (r *review) commandFolders(s *script) []string {
 	return folders
 }
 
-// pathTexts are the pieces of a word that a program may take for a path.
+// pathTexts are the pieces of a word that a program may use as a path.
 func (w word) pathTexts() []string {
 	texts := []string{w.text}
 	if _, value, ok := strings.Cut(w.text, "="); ok {

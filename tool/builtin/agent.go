@@ -146,9 +146,9 @@ func (in agentInput) withoutMode(planned bool) string {
 }
 
 func (t agentTool) Run(ctx context.Context, call tool.Call) tool.Result {
-	var in agentInput
-	if failed, ok := decodeTeamInput(call, &in); !ok {
-		return failed
+	in, failed := parseInput[agentInput](call)
+	if failed != nil {
+		return *failed
 	}
 	caller := tool.CallerFrom(ctx)
 	if caller.Team != "" && caller.Depth == 0 {

@@ -63,9 +63,9 @@ type mailInput struct {
 }
 
 func (t sendMessage) Run(ctx context.Context, call tool.Call) tool.Result {
-	var in mailInput
-	if failed, ok := decodeTeamInput(call, &in); !ok {
-		return failed
+	in, failed := parseInput[mailInput](call)
+	if failed != nil {
+		return *failed
 	}
 	in.normalize()
 	if missing := in.missing(); missing != "" {

@@ -40,15 +40,17 @@ func (taskCreate) Spec() tool.Spec { return taskCreateSpec }
 
 func (taskCreate) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
 
+type taskCreateInput struct {
+	Subject     string       `json:"subject"`
+	Description string       `json:"description"`
+	ActiveForm  string       `json:"activeForm"`
+	Metadata    jsonx.Object `json:"metadata"`
+}
+
 func (t taskCreate) Run(ctx context.Context, call tool.Call) tool.Result {
-	var in struct {
-		Subject     string       `json:"subject"`
-		Description string       `json:"description"`
-		ActiveForm  string       `json:"activeForm"`
-		Metadata    jsonx.Object `json:"metadata"`
-	}
-	if failed, ok := decodeTeamInput(call, &in); !ok {
-		return failed
+	in, failed := parseInput[taskCreateInput](call)
+	if failed != nil {
+		return *failed
 	}
 	if failed, ok := checkLength(map[string]string{"subject": in.Subject, "description": in.Description}); !ok {
 		return failed

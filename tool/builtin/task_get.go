@@ -36,12 +36,14 @@ func (taskGet) Access(context.Context, tool.Call) tool.Access { return tool.Acce
 // (facts: claude-code §3.2).
 const taskNotFound = "Task not found"
 
+type taskGetInput struct {
+	TaskID string `json:"taskId"`
+}
+
 func (t taskGet) Run(ctx context.Context, call tool.Call) tool.Result {
-	var in struct {
-		TaskID string `json:"taskId"`
-	}
-	if failed, ok := decodeTeamInput(call, &in); !ok {
-		return failed
+	in, failed := parseInput[taskGetInput](call)
+	if failed != nil {
+		return *failed
 	}
 	found, err := t.teams.Task(ctx, tool.CallerFrom(ctx), taskID(in.TaskID))
 	if errors.Is(err, task.ErrNotFound) {

@@ -39,14 +39,16 @@ func (teamCreate) Spec() tool.Spec { return teamCreateSpec }
 
 func (teamCreate) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
 
+type teamCreateInput struct {
+	TeamName    string `json:"team_name"`
+	Description string `json:"description"`
+	AgentType   string `json:"agent_type"`
+}
+
 func (t teamCreate) Run(ctx context.Context, call tool.Call) tool.Result {
-	var in struct {
-		TeamName    string `json:"team_name"`
-		Description string `json:"description"`
-		AgentType   string `json:"agent_type"`
-	}
-	if failed, ok := decodeTeamInput(call, &in); !ok {
-		return failed
+	in, failed := parseInput[teamCreateInput](call)
+	if failed != nil {
+		return *failed
 	}
 	if strings.TrimSpace(in.TeamName) == "" {
 		return tool.UseError("team_name is required for TeamCreate")

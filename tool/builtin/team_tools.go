@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,14 +38,6 @@ func checkLength(texts map[string]string) (tool.Result, bool) {
 			return tool.UseError(fmt.Sprintf("%s has %d bytes, more than the %d allowed. Write it to a file and name the file.",
 				name, len(text), maxWritten)), false
 		}
-	}
-	return tool.Result{}, true
-}
-
-// decodeTeamInput reads the input of a call, which has passed the schema.
-func decodeTeamInput(call tool.Call, into any) (tool.Result, bool) {
-	if err := json.Unmarshal(call.Input, into); err != nil {
-		return tool.UseError("InputValidationError: " + call.Name + " failed: " + err.Error()), false
 	}
 	return tool.Result{}, true
 }

@@ -2,8 +2,8 @@ package permission
 
 import "encoding/json"
 
-// verdict is what comparing a rule with a call gives. Rules that close (deny,
-// ask) need the third value: what cannot be seen may match.
+// verdict is the result of comparing a rule with a call. Rules that restrict (deny,
+// ask) need the third value: what is not known may match.
 type verdict int
 
 const (
@@ -12,9 +12,9 @@ const (
 	matches
 )
 
-// closes compares a deny or ask rule with the call, generously: a rule about
-// reading a path also closes searching it and naming it in a command.
-func (r *review) closes(rule SourcedRule) verdict {
+// restricts compares a deny or ask rule with the call, generously: a rule about
+// reading a path also covers searching it and naming it in a command.
+func (r *review) restricts(rule SourcedRule) verdict {
 	if rule.Content == "" {
 		if r.namedBy(rule) {
 			return matches
@@ -35,8 +35,8 @@ func (r *review) closes(rule SourcedRule) verdict {
 	return r.contentMatches(rule)
 }
 
-// namedBy reports whether a rule that closes is for the tool that was called, or
-// for the one by whose rules the call is judged.
+// namedBy reports whether a deny or ask rule is for the tool that was called, or for
+// the one by whose rules the call is judged.
 func (r *review) namedBy(rule SourcedRule) bool { return rule.names(r.Call) || rule.names(r.made) }
 
 // pathsClosed compares a path rule with every path that the call touches.

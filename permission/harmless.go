@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// vouched reports whether a prefix rule that names the first n words also
-// speaks for the others. Whoever allows "git:*" means git, and not the program
-// that one of git's options starts. So of programs that are known to run or
-// write what their arguments name, only arguments that are known to be harmless
-// count (facts: reliability-security §3.3: options are an allow-list, and
-// programs with a language inside are never safe). Every other program is taken
-// as the rule says.
-func vouched(words []string, n int) bool {
+// areHarmless reports whether a prefix rule that names the first n words also
+// covers the others. Whoever allows "git:*" means git, and not the program that
+// one of git's options starts. So for programs that are known to run or write what
+// their arguments name, only arguments that are known to be harmless are covered
+// (facts: reliability-security §3.3: options are an allow-list, and programs with a
+// language inside are never safe). For every other program the rule counts as it
+// is written.
+func areHarmless(words []string, n int) bool {
 	program := path.Base(words[0])
 	known, listed := harmless[program]
 	if !listed {
@@ -36,11 +36,11 @@ var carriers = append([]string{
 	"flock", "busybox", "toybox", "ssh", "at", "batch", "find", "fd",
 }, shells...)
 
-// shells are the carriers that take a whole script.
+// shells are the carriers that run a whole script.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "eval", "source", "."}
 
 // opaque programs have a language in their arguments that can write files or
-// start programs, or options of that kind that no list tells apart.
+// start programs, or options of that kind that cannot be listed.
 var opaque = []string{"sed", "awk", "gawk", "mawk", "nawk", "tar", "bsdtar", "ps", "uniq"}
 
 // arguments are what a listed program may be given, all over or by subcommand.
@@ -61,7 +61,7 @@ func (o options) cover(args []string) bool {
 		switch {
 		case arg == "--":
 			return true
-		case strings.Contains(arg, "::"): // git takes "helper::address" for a helper to run
+		case strings.Contains(arg, "::"): // git runs the helper of "helper::address"
 			return false
 		case strings.HasPrefix(arg, "-") && arg != "-" && !o.has(arg):
 			return false
@@ -79,12 +79,12 @@ func (o options) has(arg string) bool {
 	return !strings.HasPrefix(cluster, "-") && strings.Trim(cluster, o.letters+"0123456789") == ""
 }
 
-// gitLook are the options of subcommands that show, gitWork of those that
-// change the repository. Not in them: what runs a program (-x of rebase, -O of
+// gitShow are the options of subcommands that show, gitWork those of subcommands
+// that change the repository. Left out: what runs a program (-x of rebase, -O of
 // grep, --upload-pack), writes elsewhere (--output) or reads a file into a
 // message (-F).
 var (
-	gitLook = options{"abcehimnopqrstuvwzCDGLMSU", "--all --oneline --stat --numstat --shortstat --patch --no-patch --graph --decorate " +
+	gitShow = options{"abcehimnopqrstuvwzCDGLMSU", "--all --oneline --stat --numstat --shortstat --patch --no-patch --graph --decorate " +
 		"--follow --reverse --name-only --name-status --cached --staged --merged --no-merged --contains --format --pretty --abbrev " +
 		"--abbrev-commit --abbrev-ref --date --since --until --after --before --author --grep --max-count --first-parent --merges " +
 		"--no-merges --word-diff --color --no-color --no-renames --find-renames --ignore-all-space --unified --exit-code --quiet --summary " +
@@ -101,9 +101,9 @@ var (
 
 var harmless = map[string]arguments{
 	"git": {subcommands: map[string]options{
-		"status": gitLook, "log": gitLook, "diff": gitLook, "show": gitLook, "blame": gitLook, "grep": gitLook, "shortlog": gitLook,
-		"rev-parse": gitLook, "rev-list": gitLook, "ls-files": gitLook, "ls-tree": gitLook, "describe": gitLook, "merge-base": gitLook,
-		"cat-file": {"petsw", ""}, "reflog": gitLook, "version": {},
+		"status": gitShow, "log": gitShow, "diff": gitShow, "show": gitShow, "blame": gitShow, "grep": gitShow, "shortlog": gitShow,
+		"rev-parse": gitShow, "rev-list": gitShow, "ls-files": gitShow, "ls-tree": gitShow, "describe": gitShow, "merge-base": gitShow,
+		"cat-file": {"petsw", ""}, "reflog": gitShow, "version": {},
 		"add": gitWork.and("uN"), "commit": gitWork.and("s"), "checkout": gitWork, "switch": gitWork.and("cC"), "restore": gitWork.and("sSW"),
 		"reset": gitWork, "stash": gitWork.and("uk"), "tag": gitWork, "branch": gitWork.and("uMcC"), "merge": gitWork, "rebase": gitWork,
 		"cherry-pick": gitWork.and("x"), "revert": gitWork, "mv": gitWork.and("k"), "rm": gitWork, "clean": gitWork.and("xX"),
