@@ -27,9 +27,15 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 	return errors.Join(err, r.close(session.ErrClosed))
 }
 
-// Kill ends everything at once; what was going on is kept as far as it got. It
-// blocks until nothing of the runtime runs any more.
-func (r *Runtime) Kill() { _ = r.close(session.ErrClosed) }
+// Stop ends everything at once, without asking anybody: turns are interrupted, and
+// what was going on is kept as far as it got. Teammates stay in their team, to be
+// resumed; those with a process of their own wait for their lead to come back, for as
+// long as the setting orphanGraceMs says. It blocks until nothing of the runtime runs
+// any more.
+func (r *Runtime) Stop() error { return r.close(session.ErrClosed) }
+
+// Kill is [Runtime.Stop] for who can do nothing about an error.
+func (r *Runtime) Kill() { _ = r.Stop() }
 
 func (r *Runtime) close(cause error) error {
 	return r.closing(func() error {

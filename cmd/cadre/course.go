@@ -62,6 +62,9 @@ func (c *course) work(ctx context.Context, prompt string) control.End {
 
 // close ends the session tree in order, or at once when signals insist.
 func (c *course) close(ctx context.Context) error {
+	if c.ending.atOnce() {
+		return c.rt.Stop()
+	}
 	done := make(chan error, 1)
 	go func() { done <- c.rt.Shutdown(ctx) }()
 	killed := false
@@ -72,7 +75,7 @@ func (c *course) close(ctx context.Context) error {
 		case s := <-c.signals:
 			_, kill := c.ending.next(s)
 			c.note(c.ending.String())
-			if kill && !killed {
+			if (kill || c.ending.atOnce()) && !killed {
 				killed = true
 				c.rt.Kill()
 			}

@@ -23,6 +23,7 @@ const (
 	exitNoModel     = 4 // none configured, or no access to it
 	exitHangup      = 129
 	exitInterrupted = 130
+	exitQuit        = 131
 	exitNoReader    = 141 // whoever read our output is gone
 	exitTerminated  = 143
 )

@@ -474,7 +474,7 @@ func killAndResume(t *testing.T, seed uint64) {
 	case err = <-ended:
 	case <-time.After(40 * time.Second):
 		err = errors.New("it does not end")
-		_ = resume.Process.Signal(syscall.SIGQUIT)
+		_ = resume.Process.Signal(syscall.SIGABRT) // it prints its stacks
 		<-ended
 	}
 	if err != nil {

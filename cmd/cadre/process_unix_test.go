@@ -73,6 +73,7 @@ func TestSignalsEndARun(t *testing.T) {
 		{syscall.SIGINT, 130, "ended by Ctrl+C: shutting down"},
 		{syscall.SIGTERM, 143, "ended by SIGTERM: shutting down"},
 		{syscall.SIGHUP, 129, "ended by SIGHUP: shutting down"},
+		{syscall.SIGQUIT, 131, "ended by SIGQUIT: shutting down"},
 	} {
 		t.Run(tc.signal.String(), func(t *testing.T) {
 			env, asked := silentServer(t)

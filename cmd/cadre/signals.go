@@ -20,6 +20,7 @@ var (
 	byInterrupt = &stopped{"Ctrl+C", exitInterrupted}
 	byTerminate = &stopped{"SIGTERM", exitTerminated}
 	byHangup    = &stopped{"SIGHUP", exitHangup}
+	byQuit      = &stopped{"SIGQUIT", exitQuit}
 )
 
 // watchSignals delivers what asks us to end, until stop is called. What the
@@ -29,7 +30,7 @@ var (
 // signal, is not inherited by the commands that agents run.
 func watchSignals() (causes <-chan *stopped, stop func()) {
 	raw := make(chan os.Signal, 8)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(raw, s)
 		}
@@ -79,6 +80,8 @@ func causeOf(s os.Signal) *stopped {
 		return byTerminate
 	case syscall.SIGHUP:
 		return byHangup
+	case syscall.SIGQUIT:
+		return byQuit
 	}
 	return byInterrupt
 }
@@ -89,8 +92,12 @@ type ending struct {
 	count int
 }
 
+// atOnce reports whether the end must not wait for anybody: only a person who
+// pressed Ctrl+C can press it again, a supervisor kills after a moment.
+func (e *ending) atOnce() bool { return e.cause != nil && e.cause != byInterrupt }
+
 // next takes a signal. first is true for the one that begins the end; kill is
-// true when patience is over: the third Ctrl+C, or any second other signal.
+// true when patience is over: the third Ctrl+C, or another signal after any.
 func (e *ending) next(s *stopped) (first, kill bool) {
 	e.count++
 	if e.cause == nil {

@@ -73,7 +73,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 		Session: rt.Session(), In: in, Out: os.Stdout, Terminal: terminal, Look: lookOf(os.Stdout, cwd),
 		Prompt: prompt, Welcome: o.welcome(rt.Info()), Interrupt: interrupts,
 		Cost:    func() string { return costTable(rt.Usage()) },
-		Settled: rt.Settled, Close: rt.Shutdown, Kill: rt.Kill,
+		Settled: rt.Settled, Close: closing(ctx, rt), Kill: rt.Kill,
 	})
 	used := rt.Usage()
 	usage := costLine(used)
@@ -85,6 +85,18 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 		return turnError(lastTurn(used))
 	}
 	return talkEnd(err)
+}
+
+// closing ends a conversation in order, or, when a signal is why, without asking
+// anybody.
+func closing(talk context.Context, rt *cadre.Runtime) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var s *stopped
+		if errors.As(context.Cause(talk), &s) {
+			return rt.Stop()
+		}
+		return rt.Shutdown(ctx)
+	}
 }
 
 func talkEnd(err error) error {
