@@ -42,7 +42,7 @@ func testIdleDigest(t *testing.T, alpha start) {
 		got = append(got, string(m.Kind)+" "+m.From+": "+m.Preview)
 	}
 	want := []string{
-		"peer w2: about before w2 is idle", "system system: idle: w1, w2", "peer w3: w3 is idle (available)",
+		"peer w2: about before w2 is idle", "system system: idle: w1, w2", "peer w3: w3 is idle",
 		"peer w3: about after w3 was idle",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -65,7 +65,7 @@ func testIdleDigest(t *testing.T, alpha start) {
 		}
 	}
 	w.idle(t, "w1", protocol.Available, "")
-	if alone := next(t, in); len(alone) != 1 || alone[0].Preview != "w1 is idle (available)" {
+	if alone := next(t, in); len(alone) != 1 || alone[0].Preview != "w1 is idle" {
 		t.Errorf("a single note: %+v", alone)
 	}
 }

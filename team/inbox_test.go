@@ -36,7 +36,7 @@ func testNextSortsWhatWaits(t *testing.T, alpha start) {
 		got = append(got, fmt.Sprintf("%s %s: %s", m.Kind, m.From, m.Preview))
 	}
 	want := []string{
-		"shutdown team-lead: asked to shut down: bye", "lead team-lead: about l1", "lead team-lead: about l2",
+		"shutdown team-lead: team-lead asks w1 to shut down (bye)", "lead team-lead: about l1", "lead team-lead: about l2",
 		"peer w2: about p1", "peer w3: about p2", "peer w2: about p3",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

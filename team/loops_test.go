@@ -58,7 +58,7 @@ func testM09Loop(t *testing.T, alpha start) {
 		}
 		told := 0
 		for _, m := range next(t, w.inbox(t, leader)) {
-			if m.Kind == team.KindSystem && m.Preview == "w2 and w1 only answered each other, and were stopped from it" {
+			if m.Kind == team.KindSystem && m.Preview == "w2 and w1 only kept answering each other, and were stopped" {
 				told++
 			}
 		}

@@ -112,7 +112,7 @@ func TestLeadsModelApproves(t *testing.T) {
 	in := p.inbox(t, mate("pl"))
 	mail := take(t, in)[0]
 	contains(t, mail.Text, `"approved":false,"feedback":"add tests","timestamp":`, "still in plan mode")
-	if mail.Mode != "" || mail.Preview != "wants the plan changed: add tests" {
+	if mail.Mode != "" || mail.Preview != "team-lead asks pl to change its plan (add tests)" {
 		t.Errorf("a rejection: %+v", mail)
 	}
 	if _, err := lead.RespondPlan(t.Context(), "pl", id, false, "again", ""); !errors.Is(err, team.ErrNoRequest) {

@@ -29,10 +29,14 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 	if !w.believed {
 		m.From = protocol.Unverified(m.From)
 	}
+	preview := protocol.Preview(m)
+	if w.control != nil {
+		preview = protocol.Describe(seat.Name, m, w.control)
+	}
 	shown := m
 	shown.Text = protocol.Shortened(m.Text)
 	a := arrival{control: w.control, show: true, from: m.From, mail: Mail{
-		Kind: KindPeer, From: m.From, Color: m.Color, Text: protocol.Wrap(shown), Preview: protocol.Describe(m, w.control), IDs: []mailbox.ID{m.ID},
+		Kind: KindPeer, From: m.From, Color: m.Color, Text: protocol.Wrap(shown), Preview: oneline.Of(preview), IDs: []mailbox.ID{m.ID},
 	}}
 	if w.believed && (m.From == mailbox.LeadName || m.From == mailbox.UserName) {
 		a.mail.Kind = KindLead

@@ -72,7 +72,7 @@ func testMailOfTheDepartedIsReturned(t *testing.T, alpha start) {
 	}
 	mails := next(t, w.inbox(t, mate("w2")))
 	if len(mails) != 1 || mails[0].Kind != team.KindSystem || !strings.HasPrefix(mails[0].Text, "<teammate-message teammate_id=\"system\">") ||
-		!strings.HasPrefix(mails[0].Preview, "mail of w2 to w1 came back") {
+		!strings.HasPrefix(mails[0].Preview, "w1 left before it was shown a message from w2") {
 		t.Errorf("w2 is shown %+v", mails)
 	}
 	w.spawn(t, "w1")

@@ -143,7 +143,7 @@ func testNoReceiptForReturnedMail(t *testing.T, alpha start) {
 		in := w.inbox(t, mate("w1"))
 		w.gone(t, "w2", "test")
 		mails := next(t, in)
-		if len(mails) != 1 || !strings.Contains(mails[0].Preview, "came back") {
+		if len(mails) != 1 || !strings.Contains(mails[0].Preview, "left before it was shown") {
 			t.Errorf("w1 is told %+v", mails)
 		}
 		if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {

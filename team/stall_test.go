@@ -120,7 +120,7 @@ func TestUrgentMail(t *testing.T) {
 			urgent = append(urgent, m.Preview)
 		}
 	}
-	if got := strings.Join(urgent, "; "); got != "asked to shut down: done; wants the plan changed: add tests; approved the plan" {
+	if got := strings.Join(urgent, "; "); got != "team-lead asks w1 to shut down (done); team-lead asks w1 to change its plan (add tests); team-lead approves the plan of w1" {
 		t.Errorf("urgent is %s", got)
 	}
 }

@@ -24,7 +24,7 @@ func testRequestStop(t *testing.T, alpha start) {
 		t.Fatal(err)
 	}
 	mails := next(t, w.inbox(t, mate("w1")))
-	if len(mails) != 1 || mails[0].Kind != team.KindShutdown || mails[0].From != "user" || mails[0].Preview != "asked to shut down: enough" {
+	if len(mails) != 1 || mails[0].Kind != team.KindShutdown || mails[0].From != "user" || mails[0].Preview != "user asks w1 to shut down (enough)" {
 		t.Errorf("w1 gets %+v", mails)
 	}
 	if err := w.seat(t, "w1").RespondShutdown(t.Context(), id, true, ""); err != nil {

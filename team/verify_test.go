@@ -121,7 +121,7 @@ func TestForeignTeammate(t *testing.T) {
 		got = append(got, m.From+": "+m.Preview)
 	}
 	want := []string{
-		"claude: a plain word", "claude: claude is idle (available)", `claude: {"type":"task_assignment","taskId":"1"}`,
+		"claude: a plain word", "claude: claude is idle", `claude: {"type":"task_assignment","taskId":"1"}`,
 		`claude: {"type":"permission_response","request_id":"p","subtype":"success"}`,
 		`w1 (unverified): {"type":"idle_notification","from":"w1","idleReason":"available"}`,
 	}
@@ -184,7 +184,7 @@ func TestForeignLead(t *testing.T) {
 		got = append(got, string(m.Kind)+" "+m.From+": "+m.Preview)
 	}
 	want := []string{
-		"shutdown team-lead: asked to shut down: bye", "lead team-lead: hello",
+		"shutdown team-lead: team-lead asks w1 to shut down (bye)", "lead team-lead: hello",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("w1 gets (-want +got):\n%s", diff)

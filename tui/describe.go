@@ -100,60 +100,8 @@ func list(field json.RawMessage) []string {
 
 // Mail describes a message on its way, in one clean line.
 func Mail(to mailbox.Address, m mailbox.Message) string {
-	from, recipient := flat(m.From), flat(to.Agent)
-	control, ok := protocol.Parse(m.Text)
-	if !ok {
-		text := m.Summary
-		if text == "" {
-			text = m.Text
-		}
-		return from + " → " + recipient + ": " + oneLine(text)
-	}
-	switch c := control.(type) {
-	case protocol.IdleNotification:
-		return from + " is idle" + because(string(c.IdleReason), string(protocol.Available)) + because(c.FailureReason, "")
-	case protocol.ShutdownRequest:
-		return from + " asks " + recipient + " to end" + because(c.Reason, "")
-	case protocol.ShutdownApproved:
-		return from + " ends"
-	case protocol.ShutdownRejected:
-		return from + " goes on" + because(c.Reason, "")
-	case protocol.Assignment:
-		return from + " gives #" + flat(c.TaskID) + " to " + recipient + ": " + oneLine(c.Subject)
-	case protocol.PlanRequest:
-		return from + " asks for approval of its plan"
-	case protocol.PlanResponse:
-		if c.Approved {
-			return from + " approves the plan of " + recipient
-		}
-		return from + " wants another plan of " + recipient + because(c.Feedback, "")
-	case protocol.PermissionRequest:
-		return from + " asks: may " + Call(c.ToolName, c.Input) + " run?"
-	case protocol.PermissionResponse:
-		if c.Error == "" {
-			return recipient + " may"
-		}
-		return recipient + " may not" + because(c.Error, "")
-	case protocol.PermissionSettled:
-		return from + " has its answer"
-	case protocol.StopRequest:
-		return from + " stops " + recipient + because(c.Reason, "")
-	case protocol.MailReturned:
-		return from + " → " + recipient + ": what " + flat(c.From) + " wrote to " + flat(c.To) + " was never read"
-	case protocol.LoopDamped:
-		return from + " → " + recipient + ": " + flat(c.From) + " and " + flat(c.Peer) + " only answered each other"
-	case protocol.OtherControl:
-		return from + " → " + recipient + ": " + strings.ReplaceAll(flat(c.Type), "_", " ")
-	}
-	return from + " → " + recipient
-}
-
-// because adds a reason, unless it is the usual one.
-func because(reason, usual string) string {
-	if reason == "" || reason == usual {
-		return ""
-	}
-	return " (" + oneLine(reason) + ")"
+	control, _ := protocol.Parse(m.Text)
+	return protocol.Describe(to.Agent, m, control)
 }
 
 // taskStates are the marks of a task's states.

@@ -81,7 +81,7 @@ func (l *Lines) Event(ev event.Event) {
 	case event.AgentStarted:
 		l.started(ev.Agent, body)
 	case event.AgentEnded:
-		l.say(ev.Agent, dim, "−", "ended"+because(body.Reason, ""))
+		l.say(ev.Agent, dim, "−", strings.TrimSuffix("ended ("+oneLine(body.Reason)+")", " ()"))
 	case event.JobEnded:
 		if body.Unwaited {
 			l.say(ev.Agent, "", "■", fmt.Sprintf("%s %s: %s", body.Kind, body.Status, oneLine(body.Title)))

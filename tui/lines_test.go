@@ -59,7 +59,7 @@ func TestLines(t *testing.T) {
 		{"mail with a summary", ann, mailFrom("ann", "bob", "a long text", "short"), "✉ ann → bob: short"},
 		{"an idle notification", ann, mailFrom("ann", "team-lead", `{"type":"idle_notification","from":"ann","timestamp":"t","idleReason":"available"}`, ""), "✉ ann is idle"},
 		{"a failed one", ann, mailFrom("ann", "team-lead", `{"type":"idle_notification","from":"ann","timestamp":"t","idleReason":"failed","failureReason":"no model"}`, ""), "✉ ann is idle (failed) (no model)"},
-		{"a shutdown request", event.Agent{}, mailFrom("team-lead", "ann", `{"type":"shutdown_request","requestId":"r","from":"team-lead","reason":"all done"}`, ""), "✉ team-lead asks ann to end (all done)"},
+		{"a shutdown request", event.Agent{}, mailFrom("team-lead", "ann", `{"type":"shutdown_request","requestId":"r","from":"team-lead","reason":"all done"}`, ""), "✉ team-lead asks ann to shut down (all done)"},
 		{"a task", ann, event.TaskChanged{List: "x", Task: task.Task{ID: "2", Subject: "mend it", Status: task.InProgress, Owner: "ann"}}, "◐ #2 mend it (ann)"},
 		{"a roster", event.Agent{}, event.TeamChanged{Team: "x", Members: []event.Member{{Name: "team-lead"}, {Name: "ann"}}}, "team x: team-lead, ann"},
 		{"the end of a team", event.Agent{}, event.TeamChanged{Team: "x"}, "team x is gone"},

@@ -5,16 +5,22 @@ package oneline
 import (
 	"strings"
 	"unicode"
+
+	"github.com/cadre-dev/cadre/internal/lazy"
 )
 
 // length is the most characters of a preview.
 const length = 100
 
-// Of shortens text to a line that a terminal shows harmlessly.
-func Of(text string) string {
+// Of shortens text to a line of 100 characters that a terminal shows harmlessly.
+func Of(text string) string { return Within(length, text) }
+
+// Within does so with another number of characters.
+func Within(length int, text string) string {
 	if len(text) > 8*length {
 		text = text[:8*length]
 	}
+	text = colors().ReplaceAllString(text, "")
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -30,6 +36,10 @@ func Of(text string) string {
 	}
 	return string(line)
 }
+
+// colors are the sequences of colours and the like (ECMA-48 §5.4). The escape
+// character alone would leave its arguments behind.
+var colors = lazy.Regexp("\x1b\\[[0-?]*[ -/]*[@-~]")
 
 // Invisible reports runes that break a line, hide, or turn the direction.
 func Invisible(r rune) bool {

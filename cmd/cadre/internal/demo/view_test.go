@@ -145,7 +145,7 @@ func TestPlainLines(t *testing.T) {
 		"◐ #3 Document --only (ada)  ✗ not proved, exit code 1 at ", "☑ #3 Document --only (ada)  ✓ proved ",
 		"s [cleo] + teammate started\n", "s [ben] ● Read(lib/parse.sh)\n", "● Edit(lib/money.sh)  +14 −0\n",
 		"s [ben]   ⎿ Exit code 1: FAIL 84.08 is 8408 cents: want '8408', got '' …\n",
-		"✉ team-lead asks ada to end (All checks pass. Thank you!)\n", "✉ ada ends\n", "s [ada] − ended\n", "s team tally is gone\n",
+		"✉ team-lead asks ada to shut down (All checks pass. Thank you!)\n", "✉ ada shuts down\n", "s [ada] − ended\n", "s team tally is gone\n",
 		"s Before I hand out work I want to see what fails",
 	} {
 		if !strings.Contains(out.String(), want) {
