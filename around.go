@@ -8,23 +8,24 @@ import (
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/policy"
 	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/teammate"
 )
 
 // around is what the runtime does for one session: what it says to the model
 // ([session.Voice]), and what it does when the session begins, works and rests
 // ([session.Life]).
 type around struct {
-	part part
-	mail *mailSource
+	spec session.Spec
+	mail *teammate.Mail
 	past *job.Past // nil once the session is open
 }
 
 // Preface implements [session.Voice].
 func (a *around) Preface(ctx context.Context) string {
-	if a.part.preface == nil {
+	if a.spec.Preface == nil {
 		return ""
 	}
-	return a.part.preface(ctx)
+	return a.spec.Preface(ctx)
 }
 
 // ModeNote implements [session.Voice].
@@ -35,28 +36,28 @@ func (a *around) Lost(call string) (text string, receipts []string) { return a.p
 
 // Opened implements [session.Life]: what was shown does not come again.
 func (a *around) Opened(receipts []string) {
-	a.mail.recall(receipts)
+	a.mail.Recall(receipts)
 	a.past.Recall(receipts)
 	a.past = nil
 }
 
 // Begins implements [session.Life].
 func (a *around) Begins() {
-	if a.part.begins != nil {
-		a.part.begins()
+	if a.spec.Begins != nil {
+		a.spec.Begins()
 	}
 }
 
 // Idle implements [session.Life].
 func (a *around) Idle(ctx context.Context, last *event.Outcome) (*session.Input, error) {
-	if a.part.idle == nil {
+	if a.spec.Idle == nil {
 		return nil, nil
 	}
-	return a.part.idle(ctx, last)
+	return a.spec.Idle(ctx, last)
 }
 
 // Wake implements [session.Life].
-func (a *around) Wake() <-chan struct{} { return a.part.wake }
+func (a *around) Wake() <-chan struct{} { return a.spec.Wake }
 
 // firstSay puts the runtime's words before what else an agent is told first.
 func firstSay(text string, then func(context.Context) string) func(context.Context) string {

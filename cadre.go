@@ -30,6 +30,7 @@ import (
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/teammate"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
 	"github.com/cadre-dev/cadre/transcript"
@@ -91,18 +92,16 @@ type Runtime struct {
 	system    []string
 	line      transcript.Entry // what every transcript line says
 
-	lead      *session.Session
-	opened    chan struct{} // closed when lead is there: nothing comes to it, or asks for it, before
+	main      *session.Session
+	opened    chan struct{} // closed when main is there: nothing comes to it, or asks for it, before
 	planner   *planner
 	agentTool tool.Tool // the same for all sessions: its description is long
-	backends  *backends // nil in a teammate's process
+	host      *teammate.Host
+	backends  *teammate.Backends // nil in a teammate's process
+	own       *teammate.Process  // nil in a lead's process
 	tally     *event.Tally
 	folding   sync.WaitGroup // goroutines that read the events to their end
 	closing   func(func() error) error
-
-	// Of a process that is a teammate's; nil in every other.
-	seat  *team.Seat
-	works *activity
 
 	stopWatching context.CancelFunc // ends what runs beside the sessions
 	watching     sync.WaitGroup
@@ -208,7 +207,7 @@ func (r *Runtime) start(ctx context.Context) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stopWatching = stop
 	r.compose(watch)
-	if err := r.openLead(ctx, watch, ref); err != nil {
+	if err := r.openMain(ctx, watch, ref); err != nil {
 		return errors.Join(err, r.end())
 	}
 	return nil
@@ -218,7 +217,7 @@ func (r *Runtime) start(ctx context.Context) error {
 const compatVersion = "2.1.41"
 
 // Session is the main session: what front ends hold.
-func (r *Runtime) Session() *session.Session { return r.lead }
+func (r *Runtime) Session() *session.Session { return r.main }
 
 // Info describes the runtime.
 func (r *Runtime) Info() Info { return r.info }

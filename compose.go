@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/proc"
 	"github.com/cadre-dev/cadre/internal/symlink"
@@ -15,7 +16,9 @@ import (
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/subagent"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/teammate"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
 	"github.com/cadre-dev/cadre/transcript"
@@ -31,36 +34,69 @@ func (r *Runtime) compose(watch context.Context) {
 		}
 	})
 	r.jobs = job.NewPool(r.publishJob)
-	r.planner = newPlanner(r)
+	r.planner = &planner{tree: r.tree, root: r.root, before: make(map[string]permission.Mode)}
 	r.approvals = &policy.Approvals{Files: r.settingsFiles(), Cwd: r.cfg.Cwd, Notify: func(text string) {
-		r.tree.Stream.Publish(r.leadAgent(), event.Noticed{Level: "info", Text: text})
+		r.tree.Stream.Publish(r.mainAgent(), event.Noticed{Level: "info", Text: text})
 	}}
-	r.teams = team.New(team.Options{
-		Store: r.stores.teams, Mail: r.stores.mail, Tasks: r.stores.tasks,
-		Seals: r.stores.seals, Records: r.stores.records, Presence: r.stores.presence,
-		Backend: r.backend(), Publish: r.publishTeam,
-		Policy: team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
-		Mode:   func() string { return string(r.lead.State().Mode) },
-		Relay:  r.relayAsk, Settled: r.settledAsk, Answered: r.answeredAsk, Conversed: r.conversed, Shown: r.shownTo,
-	})
-	r.agentTool = builtin.AgentTool(r.teams, r, agentTypes)
-	if r.backends != nil {
-		r.watching.Go(func() { r.closePanes(watch) })
-	}
+	r.tally = event.NewTally(provider.Cost)
+	r.composeTeams()
+	r.agentTool = builtin.AgentTool(r.teams, &subagent.Runner{
+		Sessions: r, Tree: r.tree, Jobs: r.jobs, Transcripts: r.stores.transcripts, Tally: r.tally, Project: r.cfg.Cwd,
+		Output: func(ref transcript.Ref) string { return r.root.Transcript(ref.Project, ref.Session, ref.Agent) },
+	}, subagent.Types)
 	if r.cfg.Interactive {
 		r.tree.Questions.Expect()
 	}
-	r.tally = event.NewTally(provider.Cost)
+	if r.settings.AskDeadline > 0 {
+		// Whoever looks at the desk may answer until then, also where nobody is
+		// in front.
+		r.tree.Questions.Elsewhere(func(context.Context, ask.Ask) error { return nil })
+	}
 	whole := context.WithoutCancel(watch)
 	figures, following := r.tree.Stream.Subscribe(whole, 0), r.tree.Stream.Subscribe(whole, 0)
 	r.folding.Go(func() { r.tally.Fold(figures) })
-	r.folding.Go(func() { r.follow(watch, following) })
+	r.folding.Go(func() { r.host.Follow(watch, following) })
 	r.watching.Go(func() { r.tree.Questions.Serve(watch) })
+	if r.backends != nil {
+		r.watching.Go(func() {
+			<-watch.Done()
+			if err := r.backends.Close(context.WithoutCancel(watch)); err != nil {
+				r.warn(err)
+			}
+		})
+	}
+}
+
+// composeTeams makes what the process needs for its teams, and for the teammates that
+// run here or elsewhere.
+func (r *Runtime) composeTeams() {
+	r.host = &teammate.Host{
+		Sessions: r, Tree: r.tree, Jobs: r.jobs, Project: r.cfg.Cwd, Main: r.mainAgent(), PlanFile: r.planner.PlanFile,
+	}
+	conversations := teammate.Conversations{
+		Transcripts: r.stores.transcripts, Asks: r.stores.asks, Jobs: r.stores.jobs, Desk: r.stores.desk,
+	}
+	relay := &teammate.Relay{Host: r.host, Decide: r.decideFor, Approvals: r.approvals}
+	options := team.Options{
+		Store: r.stores.teams, Mail: r.stores.mail, Tasks: r.stores.tasks,
+		Seals: r.stores.seals, Records: r.stores.records, Presence: r.stores.presence,
+		Publish: r.publishTeam,
+		Policy:  team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
+		Mode:    r.mainMode,
+		Relay:   relay.Ask, Settled: relay.Withdrawn, Answered: relay.Answered,
+		Conversed: conversations.Exists, Shown: conversations.Shown,
+	}
+	if r.cfg.Teammate == nil { // a teammate starts nobody
+		r.backends = teammate.NewBackends(r.host, r.backendOptions(conversations))
+		options.Backend = r.backends
+	}
+	r.teams = team.New(options)
+	r.host.Teams, r.planner.teams = r.teams, r.teams
 }
 
 // publishJob tells of a job in the name of the session that owns it.
 func (r *Runtime) publishJob(owner string, body event.Body) {
-	agent := r.leadAgent()
+	agent := r.mainAgent()
 	if s, ok := r.tree.Sessions.Find(owner); ok {
 		agent = s.Agent()
 	}
@@ -70,7 +106,7 @@ func (r *Runtime) publishJob(owner string, body event.Body) {
 // publishTeam tells of a team. The team room knows its agents by name; the lead
 // of the tree is its root session.
 func (r *Runtime) publishTeam(by event.Agent, body event.Body) {
-	agent := r.leadAgent()
+	agent := r.mainAgent()
 	for _, s := range r.tree.Sessions.Children() {
 		if s.Agent().Name == by.Name && s.Caller().Team != "" {
 			agent = s.Agent()
@@ -79,8 +115,8 @@ func (r *Runtime) publishTeam(by event.Agent, body event.Body) {
 	r.tree.Stream.Publish(agent, body)
 }
 
-// leadAgent names the main session in events.
-func (r *Runtime) leadAgent() event.Agent {
+// mainAgent names the main session in events.
+func (r *Runtime) mainAgent() event.Agent {
 	agent := event.Agent{Session: r.info.SessionID}
 	if mate := r.cfg.Teammate; mate != nil {
 		agent.Name, agent.Color = mate.Name, mate.Color
@@ -88,8 +124,11 @@ func (r *Runtime) leadAgent() event.Agent {
 	return agent
 }
 
-// leadCaller is the identity of the main session.
-func (r *Runtime) leadCaller() tool.Caller {
+// mainMode is the permission mode of the main session at this moment.
+func (r *Runtime) mainMode() string { return string(r.main.State().Mode) }
+
+// mainCaller is the identity of the main session.
+func (r *Runtime) mainCaller() tool.Caller {
 	caller := tool.Caller{SessionID: r.info.SessionID, Cwd: r.cfg.Cwd, Model: r.models.Name}
 	if mate := r.cfg.Teammate; mate != nil {
 		caller.AgentName, caller.AgentType, caller.Team = mate.Name, mate.Type, mate.Team
@@ -97,76 +136,62 @@ func (r *Runtime) leadCaller() tool.Caller {
 	return caller
 }
 
-// part is what one session of the tree has of its own.
-type part struct {
-	ref       transcript.Ref
-	caller    tool.Caller
-	agent     event.Agent
-	offers    func(tool.Spec) bool // which tools it may use; nil: all
-	maxRounds int
-	mode      permission.Mode // "": the lead's
-	begins    func()
-	ready     func(context.Context) // before mail is marked read; nil for nothing
-	idle      func(context.Context, *event.Outcome) (*session.Input, error)
-	wake      <-chan struct{}
-	preface   func(context.Context) string // the runtime's words before its first input; nil for none
-}
-
-// open opens the transcript of a part and starts its session, which the caller
-// closes.
-func (r *Runtime) open(ctx context.Context, p part) (*session.Session, error) {
-	log, err := r.stores.transcripts.Open(ctx, p.ref)
+// Open opens the conversation of an agent of this process and starts its session, which
+// the caller closes. It is for the rooms that start agents ([subagent.Opener],
+// [teammate.Opener]).
+func (r *Runtime) Open(ctx context.Context, s session.Spec) (*session.Session, error) {
+	log, err := r.stores.transcripts.Open(ctx, s.Ref)
 	if err != nil {
 		return nil, err
 	}
-	past, err := r.adoptJobs(ctx, p)
+	past, err := r.adoptJobs(ctx, s)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	model, name := r.models.Named(p.caller.Model)
-	p.caller.Model = name
-	rules := r.policyFor(p)
+	model, name := r.models.Named(s.Caller.Model)
+	s.Caller.Model = name
+	rules := r.policyFor(s)
 	switch rules.Mode {
 	case permission.Plan:
-		p.preface = r.planner.preface(p.caller, p.preface)
+		s.Preface = r.planner.preface(s.Caller, s.Preface)
 	case permission.Delegate:
-		p.preface = firstSay(policy.Delegating, p.preface)
+		s.Preface = firstSay(policy.Delegating, s.Preface)
 	}
-	mail := &mailSource{teams: r.teams, caller: p.caller, opened: r.opened, ready: p.ready}
-	around := &around{part: p, mail: mail, past: past}
+	mail := &teammate.Mail{Teams: r.teams, Caller: s.Caller, Opened: r.opened, BeforeRead: s.BeforeMailIsRead}
+	around := &around{spec: s, mail: mail, past: past}
 	return session.Open(ctx, session.Config{
-		Ref: p.ref, Log: log, Tree: r.tree, Agent: p.agent, Caller: p.caller, Line: r.lineOf(p.caller),
-		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(p),
-		Limits: session.Limits{Rounds: p.maxRounds, Repeats: r.settings.RepeatReminder},
-		Policy: rules, Asks: r.stores.asks(p.ref), Gate: r.approvals,
+		Ref: s.Ref, Log: log, Tree: r.tree, Agent: s.Agent, Caller: s.Caller, Line: r.lineOf(s.Caller),
+		Model: model, ModelName: name, System: r.system, Tools: r.toolSet(s),
+		Limits: session.Limits{Rounds: s.MaxRounds, Repeats: r.settings.RepeatReminder},
+		Policy: rules, Asks: r.stores.asks(s.Ref), Gate: r.approvals,
 		Voice: around, Life: around,
-		Sources: []session.Source{mail, noticeSource{r.jobs, p.caller.Key(), r.opened}},
-		Lean:    p.caller.AgentID != "",
+		Sources: []session.Source{mail, noticeSource{r.jobs, s.Caller.Key(), r.opened}},
+		Lean:    s.Caller.AgentID != "",
 	})
 }
 
-// adoptJobs takes up the jobs of a part whose transcript is open. Of a main session,
+// adoptJobs takes over the jobs of a session whose transcript is open. Of a main session,
 // nobody else has anything running.
-func (r *Runtime) adoptJobs(ctx context.Context, p part) (*job.Past, error) {
-	kept := r.stores.jobs(p.ref)
-	if p.ref.Agent == "" {
+func (r *Runtime) adoptJobs(ctx context.Context, s session.Spec) (*job.Past, error) {
+	kept := r.stores.jobs(s.Ref)
+	if s.Ref.Agent == "" {
 		if err := kept.Settle(ctx, job.Lost()); err != nil {
 			return nil, err
 		}
 	}
-	return r.jobs.Adopt(ctx, p.caller.Key(), kept)
+	return r.jobs.Adopt(ctx, s.Caller.Key(), kept)
 }
 
-// policyFor is the tree's policy in the mode of the part: its own, else that of
-// the lead at this moment. A lead that only delegates does so to agents that work.
-func (r *Runtime) policyFor(p part) permission.Policy {
+// policyFor is the policy of the process in the mode of a session: its own, else that
+// of the main session at this moment. A lead that only delegates does so to agents that work.
+func (r *Runtime) policyFor(s session.Spec) permission.Policy {
 	rules := r.policy
-	rules.PlanFile = symlink.Follow(r.planner.PlanFile(p.caller))
+	rules.PlanFile = symlink.Follow(r.planner.PlanFile(s.Caller))
 	switch {
-	case p.mode != "":
-		rules.Mode = p.mode
-	case r.lead != nil:
-		rules.Mode = policy.WorkMode(r.lead.State().Mode)
+	case s.Mode != "":
+		rules.Mode = s.Mode
+	case r.main != nil:
+		rules.Mode = policy.WorkMode(r.main.State().Mode)
 	}
 	return rules
 }
@@ -192,10 +217,10 @@ func (r *Runtime) lineOf(c tool.Caller) func() transcript.Entry {
 
 // toolSet makes the tools of one session. Names, descriptions and schemas are
 // the same for every agent of a team, so that they can share a prompt cache.
-func (r *Runtime) toolSet(p part) *tool.Set {
+func (r *Runtime) toolSet(s session.Spec) *tool.Set {
 	space := builtin.NewWorkspace(builtin.WorkspaceConfig{
-		Dir: p.caller.Cwd, Ledger: r.ledger, Env: r.childEnv(), Closed: r.readDenied,
-		Output: func(job string) string { return r.root.JobOutput(p.ref.Project, p.ref.Session, job) },
+		Dir: s.Caller.Cwd, Ledger: r.ledger, Env: r.childEnv(), Closed: r.readDenied,
+		Output: func(job string) string { return r.root.JobOutput(s.Ref.Project, s.Ref.Session, job) },
 	})
 	tools := slices.Concat(
 		[]tool.Tool{r.agentTool},
@@ -208,55 +233,72 @@ func (r *Runtime) toolSet(p part) *tool.Set {
 	)
 	offered := func(t tool.Tool) bool {
 		spec := t.Spec()
-		return (p.offers == nil || p.offers(spec)) && (r.cfg.Tools == nil || slices.Contains(r.cfg.Tools, spec.Name))
+		return (s.Offers == nil || s.Offers(spec)) && (r.cfg.Tools == nil || slices.Contains(r.cfg.Tools, spec.Name))
 	}
 	return tool.NewSet(slices.DeleteFunc(tools, func(t tool.Tool) bool { return !offered(t) })...)
 }
 
-// openLead opens the main session. A resumed one finds the team that it led; one
-// that is a teammate takes its place.
-func (r *Runtime) openLead(ctx, watch context.Context, ref transcript.Ref) error {
-	p := part{ref: ref, caller: r.leadCaller(), agent: r.leadAgent(), maxRounds: r.cfg.MaxTurns}
-	var absent []roster.Member
-	var err error
-	switch {
-	case r.cfg.Teammate != nil:
-		if err = r.joinTeam(ctx); err == nil {
-			err = r.seated(ctx, watch, &p)
-		}
-	case r.resumes():
-		if err := r.tree.Questions.ClearRelayed(ctx, ref.Session); err != nil {
-			r.warn(err)
-		}
-		absent, err = r.reopenTeam(ctx, &p)
-	}
+// openMain opens the main session. A resumed one finds the team that it led; one that is
+// a teammate takes its place.
+func (r *Runtime) openMain(ctx, watch context.Context, ref transcript.Ref) error {
+	spec := session.Spec{Ref: ref, Caller: r.mainCaller(), Agent: r.mainAgent(), MaxRounds: r.cfg.MaxTurns}
+	absent, err := r.takePlace(ctx, watch, &spec)
 	if err != nil {
 		return err
 	}
-	if r.lead, err = r.open(ctx, p); err != nil {
+	if r.main, err = r.Open(ctx, spec); err != nil {
 		return err
 	}
-	r.tree.Sessions.SetMain(r.lead)
+	r.tree.Sessions.SetMain(r.main)
 	close(r.opened)
-	if r.seat != nil {
-		r.serveSeat(watch)
+	if r.own != nil {
+		r.watching.Go(func() { r.own.Serve(watch, r.main) })
 	}
-	r.bringBack(ctx, absent)
+	if r.backends != nil {
+		r.backends.Resume(ctx, spec.Caller, absent)
+	}
 	if r.resumes() {
 		if err := r.tree.Questions.ClearOwn(ctx, ref.Session); err != nil {
 			r.warn(err)
 		}
 	}
-	r.info.Mode = string(r.lead.State().Mode)
-	for _, t := range r.toolSet(p).All() {
+	r.info.Mode = r.mainMode()
+	for _, t := range r.toolSet(spec).All() {
 		r.info.Tools = append(r.info.Tools, t.Spec().Name)
 	}
 	return nil
 }
 
+// takePlace takes the place that the main session has in a team, before it is opened:
+// as a teammate, or as the lead of the team that a resumed session led. It returns the
+// teammates of that team that run nowhere.
+func (r *Runtime) takePlace(ctx, watch context.Context, spec *session.Spec) (absent []roster.Member, err error) {
+	mate := r.cfg.Teammate
+	switch {
+	case mate != nil:
+		if r.own, err = teammate.Join(ctx, r.host, spec.Caller, r.settings.OrphanGrace); err != nil {
+			return nil, err
+		}
+		release, err := r.own.Prepare(ctx, spec, mate.MustPlan, r.resumes())
+		if err != nil {
+			return nil, err
+		}
+		r.watching.Go(func() {
+			<-watch.Done()
+			release()
+		})
+	case r.resumes():
+		if err := r.tree.Questions.ClearRelayed(ctx, spec.Ref.Session); err != nil {
+			r.warn(err)
+		}
+		return r.host.ReopenTeam(ctx, spec)
+	}
+	return nil, nil
+}
+
 func agentNames() []string {
-	names := make([]string, len(agentTypes))
-	for i, t := range agentTypes {
+	names := make([]string, len(subagent.Types))
+	for i, t := range subagent.Types {
 		names[i] = t.Name
 	}
 	return names

@@ -7,9 +7,11 @@ import (
 	"sync"
 
 	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/session"
+	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
 )
@@ -17,19 +19,17 @@ import (
 // planner knows which sessions plan, and why ([builtin.Planner]). Plan mode itself
 // is a permission mode: the rules keep a session that plans from changing anything.
 type planner struct {
-	r *Runtime
+	tree  *session.Tree
+	teams *team.Teams
+	root  layout.Root
 
-	mu sync.Mutex
-	by map[string]permission.Mode // callers that entered plan mode by themselves: the mode from before
-}
-
-func newPlanner(r *Runtime) *planner {
-	return &planner{r: r, by: make(map[string]permission.Mode)}
+	mu     sync.Mutex
+	before map[string]permission.Mode // the mode before, of callers that entered plan mode by themselves
 }
 
 // Mode implements [builtin.Planner].
 func (p *planner) Mode(caller tool.Caller) string {
-	sess, ok := p.r.tree.Sessions.Find(caller.AgentID)
+	sess, ok := p.tree.Sessions.Find(caller.AgentID)
 	if !ok {
 		return ""
 	}
@@ -46,7 +46,7 @@ func (p *planner) PlanFile(caller tool.Caller) string {
 	case caller.AgentID != "":
 		name += "-agent-" + caller.AgentID
 	}
-	return p.r.root.Plan(name)
+	return p.root.Plan(name)
 }
 
 // PlanApprover implements [builtin.Planner].
@@ -63,13 +63,13 @@ func (p *planner) PlanApprover(caller tool.Caller) builtin.Approver {
 func (p *planner) entered(caller tool.Caller) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, ok := p.by[caller.Key()]
+	_, ok := p.before[caller.Key()]
 	return ok
 }
 
 // EnterPlan implements [builtin.Planner].
 func (p *planner) EnterPlan(ctx context.Context, caller tool.Caller) error {
-	sess, ok := p.r.tree.Sessions.Find(caller.AgentID)
+	sess, ok := p.tree.Sessions.Find(caller.AgentID)
 	if !ok {
 		return session.ErrClosed
 	}
@@ -78,14 +78,14 @@ func (p *planner) EnterPlan(ctx context.Context, caller tool.Caller) error {
 		return nil
 	}
 	p.mu.Lock()
-	p.by[caller.Key()] = before
+	p.before[caller.Key()] = before
 	p.mu.Unlock()
 	return sess.SetMode(ctx, permission.Plan)
 }
 
 // SubmitPlan implements [builtin.Planner].
 func (p *planner) SubmitPlan(ctx context.Context, caller tool.Caller, plan string) (builtin.PlanSubmitted, error) {
-	seat, ok := p.r.teams.Seat(caller)
+	seat, ok := p.teams.Seat(caller)
 	if !ok {
 		return builtin.PlanSubmitted{}, fmt.Errorf("submit the plan of %s: %w", caller.AgentName, session.ErrClosed)
 	}
@@ -98,21 +98,21 @@ var errCeiling = errors.New("the agent that started you is in plan mode, which h
 
 // LeavePlan implements [builtin.Planner].
 func (p *planner) LeavePlan(ctx context.Context, caller tool.Caller) error {
-	sess, ok := p.r.tree.Sessions.Find(caller.AgentID)
+	sess, ok := p.tree.Sessions.Find(caller.AgentID)
 	if !ok {
 		return session.ErrClosed
 	}
 	p.mu.Lock()
-	before, entered := p.by[caller.Key()]
-	delete(p.by, caller.Key())
+	mode, entered := p.before[caller.Key()]
+	delete(p.before, caller.Key())
 	p.mu.Unlock()
 	if !entered {
 		if caller.Depth > 0 {
 			return errCeiling
 		}
-		before = permission.Default
+		mode = permission.Default
 	}
-	return sess.SetMode(ctx, before)
+	return sess.SetMode(ctx, mode)
 }
 
 // preface tells an agent that begins in plan mode what that means for it, before

@@ -2,12 +2,9 @@ package cadre
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cadre-dev/cadre/internal/ids"
-	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -27,83 +24,6 @@ func (r *Runtime) pickSession(ctx context.Context) (transcript.Ref, error) {
 		return *from, nil
 	}
 	return fresh, r.stores.transcripts.Fork(ctx, *from, fresh, false)
-}
-
-// resumable makes the conversation of a teammate one that a process of its own can
-// resume, and returns its session id ([teammate.PanesConfig]). What it was told inside
-// its lead's process is copied into a main session, with the marks of the mail
-// that it has seen, its open questions and what became of its jobs.
-func (r *Runtime) resumable(ctx context.Context, record roster.AgentRecord) (string, error) {
-	if record.AgentID == "" {
-		return record.SessionID, nil
-	}
-	kept := conversationRef(record)
-	own := transcript.Ref{Project: record.Project, Session: ids.UUID()}
-	if err := r.stores.transcripts.Fork(ctx, kept, own, true); err != nil {
-		return "", err
-	}
-	return own.Session, errors.Join(r.copyAsks(ctx, kept, own), r.copyJobs(ctx, kept, own))
-}
-
-// conversationRef is where a teammate's conversation lies.
-func conversationRef(record roster.AgentRecord) transcript.Ref {
-	return transcript.Ref{Project: record.Project, Session: record.SessionID, Agent: record.AgentID}
-}
-
-// shownTo lists the receipts in a teammate's conversation; none when nothing is kept
-// of it.
-func (r *Runtime) shownTo(ctx context.Context, record roster.AgentRecord) ([]mailbox.ID, error) {
-	entries, err := r.stores.transcripts.Read(ctx, conversationRef(record))
-	if errors.Is(err, transcript.ErrNotFound) {
-		return nil, nil
-	}
-	var shown []mailbox.ID
-	for _, e := range entries {
-		shown = append(shown, mailIDs(e.Receipts)...)
-	}
-	return shown, err
-}
-
-// conversed reports whether anything was kept of what a teammate said and was told.
-func (r *Runtime) conversed(ctx context.Context, record roster.AgentRecord) (bool, error) {
-	return r.stores.transcripts.Exists(ctx, conversationRef(record))
-}
-
-// copyAsks makes the open questions of a session those of its copy.
-func (r *Runtime) copyAsks(ctx context.Context, from, to transcript.Ref) error {
-	open, err := r.stores.asks(from).Pending(ctx)
-	if err != nil {
-		return err
-	}
-	kept := r.stores.asks(to)
-	for _, a := range open {
-		a.SessionID, a.AgentID = to.Session, to.Agent
-		if err := kept.Put(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyJobs keeps the jobs of a session for its copy too.
-func (r *Runtime) copyJobs(ctx context.Context, from, to transcript.Ref) error {
-	past, err := r.stores.jobs(from).All(ctx)
-	if err != nil {
-		return err
-	}
-	kept := r.stores.jobs(to)
-	for _, j := range past {
-		if err := kept.Begin(ctx, j); err != nil {
-			return err
-		}
-		if j.End == nil {
-			continue // it is the copy's to settle
-		}
-		if err := kept.End(ctx, j.ID, *j.End); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // resumed finds the session to go on with; nil when a new one is wanted.
@@ -126,3 +46,6 @@ func (r *Runtime) resumed(ctx context.Context) (*transcript.Ref, error) {
 	}
 	return nil, fmt.Errorf("no conversation to continue in %s: %w", r.cfg.Cwd, transcript.ErrNotFound)
 }
+
+// resumes reports whether an earlier session goes on, and not a copy of it.
+func (r *Runtime) resumes() bool { return (r.cfg.Continue || r.cfg.Resume != "") && !r.cfg.Fork }

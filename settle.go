@@ -31,13 +31,13 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	defer timer.Stop()
 	look := time.NewTimer(settleLook)
 	defer look.Stop()
-	epoch := r.lead.State().Epoch
+	epoch := r.main.State().Epoch
 	for {
 		quiet, err := r.quiet(ctx)
 		if err != nil || quiet {
 			return err
 		}
-		if now := r.lead.State().Epoch; now != epoch {
+		if now := r.main.State().Epoch; now != epoch {
 			epoch = now
 			timer.Reset(ceiling)
 		}
@@ -46,10 +46,10 @@ func (r *Runtime) Settled(ctx context.Context) error {
 			look.Reset(settleSoon)
 		case <-look.C:
 			look.Reset(settleLook)
-		case <-r.lead.Done():
+		case <-r.main.Done():
 			return nil
 		case <-timer.C:
-			if r.lead.State().Busy {
+			if r.main.State().Busy {
 				timer.Reset(ceiling)
 				continue
 			}
@@ -84,8 +84,8 @@ func (r *Runtime) quiet(ctx context.Context) (bool, error) {
 // not marked read, a task that somebody will take, a teammate at work elsewhere. ""
 // when nothing is.
 func (r *Runtime) waiting(ctx context.Context) (string, error) {
-	lead := r.leadCaller()
-	if r.jobs.Waiting(lead.Key()) > 0 {
+	main := r.mainCaller()
+	if r.jobs.Waiting(main.Key()) > 0 {
 		return "a job's end has not been told", nil
 	}
 	for _, s := range r.tree.Sessions.Children() {
@@ -93,10 +93,10 @@ func (r *Runtime) waiting(ctx context.Context) (string, error) {
 			return fmt.Sprintf("a job's end has not been told to %s", caller.AgentName), nil
 		}
 	}
-	if seat, ok := r.teams.Seat(lead); ok {
-		seat.Stall(r.lead.State().Stalled)
+	if seat, ok := r.teams.Seat(main); ok {
+		seat.Stall(r.main.State().Stalled)
 	}
-	return r.teams.Waiting(ctx, lead)
+	return r.teams.Waiting(ctx, main)
 }
 
 // openWork describes what is at work, for the person who waited in vain.
@@ -118,7 +118,7 @@ func (r *Runtime) openWork(ctx context.Context) []string {
 	} else if what != "" && !slices.Contains(open, what) {
 		open = append(open, what)
 	}
-	list, err := r.stores.tasks.List(ctx, r.teams.TaskList(r.leadCaller()))
+	list, err := r.stores.tasks.List(ctx, r.teams.TaskList(r.mainCaller()))
 	if err != nil {
 		return append(open, err.Error())
 	}
@@ -132,12 +132,12 @@ func (r *Runtime) openWork(ctx context.Context) []string {
 
 // matesAtWork names the teammates that are at work, wherever they run.
 func (r *Runtime) matesAtWork(ctx context.Context) ([]string, error) {
-	if _, ok := r.teams.Seat(r.leadCaller()); !ok {
+	if _, ok := r.teams.Seat(r.mainCaller()); !ok {
 		return nil, nil
 	}
 	now, cancel := context.WithCancel(ctx)
 	cancel() // a look, and no wait
-	p, err := r.teams.Await(now, r.leadCaller(), team.Awaited{})
+	p, err := r.teams.Await(now, r.mainCaller(), team.Awaited{})
 	var working []string
 	for _, a := range p.Agents {
 		if a.State == team.AgentWorking {

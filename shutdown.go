@@ -18,9 +18,9 @@ const shutdownTime = 30 * time.Second
 func (r *Runtime) Shutdown(ctx context.Context) error {
 	orderly, cancel := context.WithTimeout(ctx, shutdownTime)
 	defer cancel()
-	err := r.lead.Close(session.ErrClosed)
-	if r.seat == nil { // a teammate leaves alone
-		if e := r.teams.Shutdown(orderly, r.leadCaller()); e != nil && !errors.Is(e, context.DeadlineExceeded) {
+	err := r.main.Close(session.ErrClosed)
+	if r.own == nil { // a teammate leaves alone
+		if e := r.teams.Shutdown(orderly, r.mainCaller()); e != nil && !errors.Is(e, context.DeadlineExceeded) {
 			err = errors.Join(err, e)
 		}
 	}
@@ -39,7 +39,7 @@ func (r *Runtime) Kill() { _ = r.Stop() }
 
 func (r *Runtime) close(cause error) error {
 	return r.closing(func() error {
-		err := r.lead.Close(cause)
+		err := r.main.Close(cause)
 		r.tree.Sessions.Close(cause)
 		return errors.Join(err, r.end(), r.stores.close())
 	})

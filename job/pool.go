@@ -233,3 +233,15 @@ func (p *Pool) Close() {
 		close(p.over)
 	}
 }
+
+// Release stops the jobs of an owner that has ended, waits for them, and forgets the
+// owner ([Pool.Disown]).
+func (p *Pool) Release(owner string, cause error) {
+	for _, info := range p.Active(owner) {
+		if j, ok := p.Job(info.ID); ok {
+			j.Stop(cause)
+			<-j.Done()
+		}
+	}
+	p.Disown(owner)
+}

@@ -81,3 +81,13 @@ func firstLine(text string) string {
 	}
 	return text
 }
+
+// Await blocks until done is closed; the error is why ctx ended, if it ended first.
+func Await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

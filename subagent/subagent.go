@@ -1,4 +1,7 @@
-package cadre
+// Package subagent runs sub-agents: child sessions that do one piece of work for the
+// agent that called the Agent tool, and end. A sub-agent is a job, so its caller can wait
+// for it, leave it to the background, and stop it like any other job.
+package subagent
 
 import (
 	"context"
@@ -17,8 +20,26 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// agentTypes are the kinds of agents that can be started.
-var agentTypes = []builtin.AgentType{
+// Opener opens the sessions of a process. The caller closes them.
+type Opener interface {
+	Open(ctx context.Context, s session.Spec) (*session.Session, error)
+}
+
+// Runner starts the sub-agents of a process. It keeps nothing; its methods may be
+// called from any goroutine.
+type Runner struct {
+	Sessions    Opener
+	Tree        *session.Tree
+	Jobs        *job.Pool
+	Transcripts transcript.Store
+	Tally       *event.Tally // of the tree's events
+	Project     string       // the working folder that names the transcripts' project
+	// Output is the file that shows what a sub-agent does.
+	Output func(transcript.Ref) string
+}
+
+// Types are the types of agents that can be started.
+var Types = []builtin.AgentType{
 	{Name: prompt.GeneralPurpose, Description: "works with all tools: for self-contained pieces of work, and for searches that take many steps"},
 	{Name: prompt.Explore, Description: "only reads and searches: for questions about the code that need a wide look and whose details you do not need to see"},
 }
@@ -28,17 +49,17 @@ const maxDepth = 3
 
 // SpawnSubAgent implements [builtin.Spawner]. A sub-agent is a job: moved to the
 // background it goes on, and its end becomes a notice.
-func (r *Runtime) SpawnSubAgent(ctx context.Context, q builtin.SubAgentRequest) (builtin.SubAgentResult, error) {
+func (r *Runner) SpawnSubAgent(ctx context.Context, q builtin.SubAgentRequest) (builtin.SubAgentResult, error) {
 	if q.Caller.Depth >= maxDepth {
 		return builtin.SubAgentResult{}, fmt.Errorf("sub-agents may nest %d deep, and you are that deep: do the work yourself", maxDepth)
 	}
-	ref := transcript.Ref{Project: r.cfg.Cwd, Session: q.Caller.SessionID, Agent: q.Resume}
+	ref := transcript.Ref{Project: r.Project, Session: q.Caller.SessionID, Agent: q.Resume}
 	if err := r.checkResume(ctx, ref); err != nil {
 		return builtin.SubAgentResult{}, err
 	}
 	spec := job.Spec{
 		Kind: job.Agent, Title: q.Description, Owner: q.Caller.Key(), Call: q.Call, Waited: !q.Background,
-		Output: func(string) string { return r.root.Transcript(ref.Project, ref.Session, ref.Agent) },
+		Output: func(string) string { return r.Output(ref) },
 	}
 	if q.Resume == "" {
 		ref.Agent = "a" + ids.Hex(6)
@@ -47,7 +68,7 @@ func (r *Runtime) SpawnSubAgent(ctx context.Context, q builtin.SubAgentRequest) 
 	spec.Agent = ref.Agent
 	var result builtin.SubAgentResult
 	var failed error
-	j, err := r.jobs.Start(ctx, spec, func(ctx context.Context, _ *job.Job) job.Result {
+	j, err := r.Jobs.Start(ctx, spec, func(ctx context.Context, _ *job.Job) job.Result {
 		result, failed = r.runSubAgent(ctx, ref, q)
 		return job.Result{Text: transcript.JoinText(result.Content), Tokens: result.Tokens, ToolUses: result.ToolCalls, Err: failed}
 	})
@@ -68,14 +89,14 @@ func (r *Runtime) SpawnSubAgent(ctx context.Context, q builtin.SubAgentRequest) 
 }
 
 // checkResume refuses to go on with an agent that is not there or still at work.
-func (r *Runtime) checkResume(ctx context.Context, ref transcript.Ref) error {
+func (r *Runner) checkResume(ctx context.Context, ref transcript.Ref) error {
 	if ref.Agent == "" {
 		return nil
 	}
-	if _, live := r.tree.Sessions.Find(ref.Agent); live {
+	if _, live := r.Tree.Sessions.Find(ref.Agent); live {
 		return fmt.Errorf("agent %s is still at work", ref.Agent)
 	}
-	kept, err := r.stores.transcripts.Exists(ctx, ref)
+	kept, err := r.Transcripts.Exists(ctx, ref)
 	if err == nil && !kept {
 		err = transcript.ErrNotFound
 	}
@@ -86,7 +107,7 @@ func (r *Runtime) checkResume(ctx context.Context, ref transcript.Ref) error {
 }
 
 // runSubAgent runs a sub-agent until it is idle and its own jobs have ended.
-func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin.SubAgentRequest) (builtin.SubAgentResult, error) {
+func (r *Runner) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin.SubAgentRequest) (builtin.SubAgentResult, error) {
 	started := time.Now()
 	caller := tool.Caller{
 		SessionID: ref.Session, AgentID: ref.Agent, AgentName: q.Type, AgentType: q.Type, Team: q.Caller.Team,
@@ -97,19 +118,21 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 	}
 	agent := event.Agent{Session: ref.Session, ID: ref.Agent, Name: q.Type, Call: q.Call}
 	ended := make(chan event.Outcome, 1)
-	p := part{ref: ref, caller: caller, agent: agent, maxRounds: q.MaxTurns, idle: r.idleSubAgent(ref.Agent, ended)}
-	if parent, ok := r.tree.Sessions.Find(q.Caller.AgentID); ok && parent.State().Mode == permission.Plan {
-		p.mode = permission.Plan // who plans cannot have others change things
+	spec := session.Spec{Ref: ref, Caller: caller, Agent: agent, MaxRounds: q.MaxTurns, Idle: r.leaveWhenDone(ref.Agent, ended)}
+	if parent, ok := r.Tree.Sessions.Find(q.Caller.AgentID); ok && parent.State().Mode == permission.Plan {
+		spec.Mode = permission.Plan // who plans cannot have others change things
 	}
 	if q.Type == prompt.Explore {
-		p.offers = func(spec tool.Spec) bool { return spec.Reads }
+		spec.Offers = func(t tool.Spec) bool { return t.Reads }
 	}
 	result := builtin.SubAgentResult{AgentID: ref.Agent}
-	sess, err := r.open(ctx, p)
+	sess, err := r.Sessions.Open(ctx, spec)
 	if err != nil {
 		return result, err
 	}
-	gone, err := r.addChild(sess, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt}, nil, func() {})
+	gone, err := r.Tree.Sessions.Add(session.Child{
+		Session: sess, Ended: func() { r.Jobs.Release(caller.Key(), session.ErrClosed) }, Gone: func() {},
+	}, event.AgentStarted{Type: q.Type, Model: caller.Model, Prompt: q.Prompt})
 	if err == nil {
 		err = sess.Send(ctx, firstInput(q))
 	}
@@ -122,8 +145,8 @@ func (r *Runtime) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin
 		_ = sess.Close(context.Cause(ctx))
 		<-gone
 	}
-	r.tally.Until(r.tree.Stream.Last(), ctx.Done())
-	sum := r.tally.Of(ref.Agent)
+	r.Tally.Until(r.Tree.Stream.Last(), ctx.Done())
+	sum := r.Tally.Of(ref.Agent)
 	result.ToolCalls, result.Tokens, result.Took = sum.ToolCalls, sum.Spent().Usage.Total(), time.Since(started)
 	select {
 	case out := <-ended:
@@ -144,10 +167,10 @@ func firstInput(q builtin.SubAgentRequest) session.Input {
 	return in
 }
 
-// idleSubAgent lets a sub-agent leave as soon as nothing of it runs any more.
-func (r *Runtime) idleSubAgent(key string, ended chan<- event.Outcome) func(context.Context, *event.Outcome) (*session.Input, error) {
+// leaveWhenDone lets a sub-agent leave as soon as nothing of it runs any more.
+func (r *Runner) leaveWhenDone(key string, ended chan<- event.Outcome) func(context.Context, *event.Outcome) (*session.Input, error) {
 	return func(_ context.Context, last *event.Outcome) (*session.Input, error) {
-		if len(r.jobs.Active(key)) > 0 || r.jobs.Waiting(key) > 0 {
+		if len(r.Jobs.Active(key)) > 0 || r.Jobs.Waiting(key) > 0 {
 			return nil, nil // the notice of their end wakes it
 		}
 		if last != nil {
