@@ -228,7 +228,7 @@ func (r *Runtime) toolSet(s session.Spec) *tool.Set {
 		[]tool.Tool{builtin.AskUserQuestion()},
 		builtin.PlanTools(r.planner),
 		builtin.TaskTools(r.teams, space, r.jobs),
-		builtin.TeamTools(r.teams),
+		builtin.TeamTools(r.teams, r.cfg.Root.TeamConfig),
 		[]tool.Tool{builtin.WaitTool(r.teams, r.jobs)},
 	)
 	offered := func(t tool.Tool) bool {

@@ -23,9 +23,7 @@ import (
 // plainKey is a key for tests that compare what is written with it.
 var plainKey = strings.Repeat("0123456789abcdef", 4)
 
-func rootOf(s *filestore.Store) layout.Root {
-	return layout.Root(filepath.Dir(filepath.Dir(filepath.Dir(s.Teams().Path("t")))))
-}
+func rootOf(s *filestore.Store) layout.Root { return filestore.RootOf(s) }
 
 func plantKey(_ context.Context, s *filestore.Store) error {
 	path := rootOf(s).Key()

@@ -28,7 +28,7 @@ type teams struct {
 	coming map[string]*rosterFile // by path: what we are writing at this moment
 }
 
-func (ts *teams) Path(name string) string { return ts.root.TeamConfig(name) }
+func (ts *teams) path(name string) string { return ts.root.TeamConfig(name) }
 
 func (ts *teams) Create(ctx context.Context, c roster.Roster) error {
 	if err := ts.create(ctx, c); err != nil {
@@ -44,7 +44,7 @@ func (ts *teams) create(ctx context.Context, c roster.Roster) error {
 	if err := fsx.MkdirOwn(ts.fsys, ts.root.TeamDir(c.Name), layout.DirMode); err != nil {
 		return err
 	}
-	path := ts.Path(c.Name)
+	path := ts.path(c.Name)
 	return ts.locked(ctx, path, func(lock *dirlock.Lock) error {
 		exists, err := ts.exists(path)
 		if err != nil {
@@ -100,7 +100,7 @@ func (ts *teams) Load(ctx context.Context, name string) (roster.Roster, error) {
 	if name == "" {
 		return roster.Roster{}, errNoName
 	}
-	r, err := ts.read(ctx, ts.Path(name))
+	r, err := ts.read(ctx, ts.path(name))
 	if err != nil {
 		return roster.Roster{}, fmt.Errorf("load team %q: %w", name, err)
 	}
@@ -223,7 +223,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*roster.Ro
 	if name == "" {
 		return c, errNoName
 	}
-	path := ts.Path(name)
+	path := ts.path(name)
 	exists, err := ts.exists(path)
 	if err == nil && !exists {
 		err = roster.ErrNotFound
@@ -262,7 +262,7 @@ func (ts *teams) Remove(ctx context.Context, name string) error {
 		err = ts.unshow(ctx, name)
 	}
 	if name != "" && err == nil {
-		err = ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.Path(name)), func() error { return nil })
+		err = ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.path(name)), func() error { return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("remove team %q: %w", name, err)
@@ -280,7 +280,7 @@ func (ts *teams) List(ctx context.Context) ([]roster.Roster, error) {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		r, err := ts.read(ctx, ts.Path(e.Name()))
+		r, err := ts.read(ctx, ts.path(e.Name()))
 		switch {
 		case err == nil:
 			configs = append(configs, r.config)

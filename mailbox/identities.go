@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Identify sets the ID of each message of a whole inbox, in file order.
+// Identify sets the ID of each message of a whole inbox, in its order.
 func Identify(inbox []Message) {
 	var ids Identities
 	for i := range inbox {
@@ -16,7 +16,7 @@ func Identify(inbox []Message) {
 	}
 }
 
-// Identities gives IDs to the messages of one inbox one by one, in file order.
+// Identities gives IDs to the messages of one inbox one by one, in its order.
 // The zero value is that of an empty inbox.
 //
 // An inbox may have a long history, so who follows one forgets it ([Identities.Forget]).

@@ -10,7 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/jsonx"
 )
 
-// Message is one entry of an inbox file (facts: claude-code §5).
+// Message is one entry of an inbox (facts: claude-code §5).
 type Message struct {
 	From      string
 	Text      string
@@ -20,7 +20,7 @@ type Message struct {
 	Read      bool
 	Extra     jsonx.Object // fields that other programs wrote
 
-	// ID is the identity that [Identify] gives; it is not in the file.
+	// ID is the identity that [Identify] gives; it is not kept with the message.
 	ID ID
 }
 

@@ -51,27 +51,27 @@ func (ts *teams) create(ctx context.Context, c roster.Roster) error {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if _, ok := ts.configs[ts.Path(c.Name)]; ok {
+	if _, ok := ts.configs[ts.key(c.Name)]; ok {
 		return roster.ErrExists
 	}
 	if ts.configs == nil {
 		ts.configs = make(map[string]roster.Roster)
 	}
-	ts.configs[ts.Path(c.Name)] = copied(c)
+	ts.configs[ts.key(c.Name)] = copied(c)
 	return nil
 }
 
 func (ts *teams) exists(name string) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	_, ok := ts.configs[ts.Path(name)]
+	_, ok := ts.configs[ts.key(name)]
 	return ok
 }
 
 func (ts *teams) Load(_ context.Context, name string) (roster.Roster, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	c, ok := ts.configs[ts.Path(name)]
+	c, ok := ts.configs[ts.key(name)]
 	if !ok {
 		return roster.Roster{}, fmt.Errorf("load team %q: %w", name, roster.ErrNotFound)
 	}
@@ -92,7 +92,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*roster.Ro
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	c, ok := ts.configs[ts.Path(name)]
+	c, ok := ts.configs[ts.key(name)]
 	if !ok {
 		return c, roster.ErrNotFound
 	}
@@ -100,7 +100,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*roster.Ro
 	if err := change(&c); err != nil {
 		return c, err
 	}
-	ts.configs[ts.Path(name)] = copied(c)
+	ts.configs[ts.key(name)] = copied(c)
 	return c, nil
 }
 
@@ -113,7 +113,7 @@ func (ts *teams) remove(ctx context.Context, name string) error {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	delete(ts.configs, ts.Path(name))
+	delete(ts.configs, ts.key(name))
 	return nil
 }
 
@@ -128,7 +128,8 @@ func (ts *teams) List(context.Context) ([]roster.Roster, error) {
 	return list, nil
 }
 
-func (ts *teams) Path(name string) string { return root.TeamConfig(name) }
+// key is what two names have in common that are one team.
+func (ts *teams) key(name string) string { return root.TeamConfig(name) }
 
 // copied shares nothing with c that either side may change.
 func copied(c roster.Roster) roster.Roster {

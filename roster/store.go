@@ -14,8 +14,8 @@ var (
 // Store keeps rosters. Implementations pass the suite in internal/storetest.
 // All methods may be called from any goroutine and any process at once.
 type Store interface {
-	// Create keeps a new team: [ErrExists] when one is kept under the same
-	// folder name, whoever made it.
+	// Create keeps a new team: [ErrExists] when there is one whose name is kept in
+	// the same spelling, whoever made it.
 	Create(ctx context.Context, c Roster) error
 	// Load returns a team by its raw name, or [ErrNotFound]. A roster that
 	// another program is writing at this moment (empty or torn, facts:
@@ -30,6 +30,4 @@ type Store interface {
 	Remove(ctx context.Context, name string) error
 	// List loads all teams that can be read, by name.
 	List(ctx context.Context) ([]Roster, error)
-	// Path says where the roster lies, for results and people.
-	Path(name string) string
 }

@@ -80,9 +80,8 @@ var (
 // Store keeps task lists. A list is named by a team's raw name or a session id.
 // Implementations pass the suite in internal/storetest. All methods may be
 // called from any goroutine and any process at once; they block while another
-// process holds the list's lock, at most until ctx ends. Every write is whole:
-// after an error the list is as it was, as far as one file at a time allows,
-// and repeating the call is safe.
+// process changes the list, at most until ctx ends. After an error the list is as it
+// was, as far as tasks can be restored one by one, and repeating the call is safe.
 type Store interface {
 	// Create makes the list if needed and adds t under a new id, which no task
 	// of the list ever had. Edges in t must name tasks that exist.
@@ -90,8 +89,8 @@ type Store interface {
 	// Get returns one task, or [ErrNotFound].
 	Get(ctx context.Context, list, id string) (Task, error)
 	// List returns all tasks in the order of their ids (numbers as numbers),
-	// internal ones too. An absent list is empty; files that are no tasks are
-	// left out.
+	// internal ones too. An absent list is empty; what cannot be read as a task is
+	// left out, with a warning when it is damaged.
 	List(ctx context.Context, list string) ([]Task, error)
 	// Update applies a change, by the rules of [Apply].
 	Update(ctx context.Context, list, id string, c Change) (Outcome, error)
@@ -99,15 +98,14 @@ type Store interface {
 	// in progress. ok is false when there is none. No task is ever claimed
 	// twice.
 	Claim(ctx context.Context, list, owner string) (t Task, ok bool, err error)
-	// Release takes every task that is not completed from owner: nobody's
-	// again, pending. It returns them as they are now.
+	// Release unassigns every task of owner's that is not completed, and sets it
+	// pending. It returns them as they are now.
 	Release(ctx context.Context, list, owner string) ([]Task, error)
-	// Reset empties a list; ids go on counting where they were. It makes the
-	// list's folder and lock target if needed.
+	// Reset empties a list, made if missing; ids go on counting where they were.
 	Reset(ctx context.Context, list string) error
 	// Remove deletes a list altogether.
 	Remove(ctx context.Context, list string) error
-	// Lists names the stored lists, as their folders are called.
+	// Lists names the stored lists, each spelled as it is kept.
 	Lists(ctx context.Context) ([]string, error)
 	// Watch returns a channel of capacity one that is signalled when the list
 	// may have changed, at the latest after the store's poll interval when

@@ -12,29 +12,23 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Created is a new team.
-type Created struct {
-	roster.Roster
-	Path string // of its roster
-}
-
 // Create forms a team led by the caller's session and empties its task list. A
 // name that is taken is replaced by a random one (facts: claude-code §2.1).
 // Errors: [*roster.NameError], [*LeadingError], [ErrNotMain].
-func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, agentType string) (Created, error) {
+func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, agentType string) (roster.Roster, error) {
 	name, err := roster.CleanTeamName(name)
 	if err != nil {
-		return Created{}, err
+		return roster.Roster{}, err
 	}
 	if by.Depth > 0 || by.Team != "" {
-		return Created{}, ErrNotMain
+		return roster.Roster{}, ErrNotMain
 	}
 	if seat, ok := t.Seat(by); ok {
-		return Created{}, &LeadingError{seat.Team}
+		return roster.Roster{}, &LeadingError{seat.Team}
 	}
 	config, err := t.keepUnderFreeName(ctx, newConfig(by, description, agentType), name)
 	if err != nil {
-		return Created{}, err
+		return roster.Roster{}, err
 	}
 	err = t.tasks.Reset(ctx, config.Name)
 	var seat *Seat
@@ -42,10 +36,10 @@ func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, a
 		seat, err = t.lead(ctx, &config)
 	}
 	if err != nil {
-		return Created{}, errors.Join(err, t.store.Remove(ctx, config.Name))
+		return roster.Roster{}, errors.Join(err, t.store.Remove(ctx, config.Name))
 	}
 	t.publish(seat.agent(), event.TeamChanged{Team: config.Name, Members: rosterOf(config)})
-	return Created{config, t.store.Path(config.Name)}, nil
+	return config, nil
 }
 
 // keepUnderFreeName keeps a new team under the name, or under the first random one that is

@@ -33,6 +33,9 @@ func TestCreate(t *testing.T) {
 				Cwd: "/project", Subscriptions: []string{},
 			}},
 		}
+		if created.Name != "alpha" {
+			t.Errorf("created %q", created.Name)
+		}
 		kept, err := w.rosters.Load(t.Context(), "alpha")
 		if err != nil {
 			t.Fatal(err)
@@ -40,9 +43,6 @@ func TestCreate(t *testing.T) {
 		ignoreExtra := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Extra" }, cmp.Ignore())
 		if diff := cmp.Diff(want, kept, ignoreExtra); diff != "" {
 			t.Errorf("kept (-want +got):\n%s", diff)
-		}
-		if created.Path != w.rosters.Path("alpha") {
-			t.Errorf("path %q", created.Path)
 		}
 		if left := w.tasks(t); len(left) > 0 {
 			t.Errorf("the task list was not emptied: %v", left)

@@ -37,8 +37,8 @@ type Store interface {
 	// It does not wait for the lease.
 	Open(ctx context.Context, ref Ref) (Log, error)
 	// Read loads the entries of a transcript without a lease, whoever holds it:
-	// user and assistant entries in file order, torn or foreign lines skipped.
-	// [ErrNotFound] when there is none.
+	// its user and assistant entries in order; what is damaged or of another kind is
+	// left out. [ErrNotFound] when there is none.
 	Read(ctx context.Context, ref Ref) ([]Entry, error)
 	// Exists reports whether anything was kept of a transcript, without reading it.
 	Exists(ctx context.Context, ref Ref) (bool, error)

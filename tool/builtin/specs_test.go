@@ -42,7 +42,7 @@ func TestTraits(t *testing.T) {
 	}
 	for _, made := range slices.Concat(
 		[]tool.Tool{AgentTool(nil, nil, nil), AskUserQuestion(), WaitTool(nil, nil)},
-		FileTools(nil, nil), PlanTools(nil), TaskTools(nil, nil, nil), TeamTools(nil),
+		FileTools(nil, nil), PlanTools(nil), TaskTools(nil, nil, nil), TeamTools(nil, nil),
 	) {
 		if _, ok := got[made.Spec().Name]; !ok {
 			t.Errorf("%s is not among the Specs", made.Spec().Name)

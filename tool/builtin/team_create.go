@@ -8,7 +8,10 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-type teamCreate struct{ teams *team.Teams }
+type teamCreate struct {
+	teams *team.Teams
+	place func(team string) string
+}
 
 const teamCreateDescription = `Forms a team that you lead: a roster, a mailbox for each member, and one task list that all of them share.
 
@@ -61,5 +64,5 @@ func (t teamCreate) Run(ctx context.Context, call tool.Call) tool.Result {
 		TeamName     string `json:"team_name"`
 		TeamFilePath string `json:"team_file_path"`
 		LeadAgentID  string `json:"lead_agent_id"`
-	}{created.Name, created.Path, created.LeadAgentID})
+	}{created.Name, t.place(created.Name), created.LeadAgentID})
 }

@@ -21,7 +21,7 @@ import (
 
 func TestTeamCreateAndDelete(t *testing.T) {
 	o := newOffice(t)
-	path := o.rosters.Path("My Team!")
+	path := rosterPlace("My Team!")
 	created := o.call(t, chief, "TeamCreate", `{"team_name":"My Team!","description":"d","agent_type":"boss"}`)
 	want := "{\n  \"team_name\": \"My Team!\",\n  \"team_file_path\": " + quoted(t, path) + ",\n  \"lead_agent_id\": \"team-lead@My Team!\"\n}"
 	if diff := cmp.Diff([]transcript.Block{transcript.TextBlock(want)}, created.Blocks); diff != "" {

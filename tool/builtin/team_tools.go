@@ -22,9 +22,10 @@ func TaskTools(teams *team.Teams, w *Workspace, jobs *job.Pool) []tool.Tool {
 	}
 }
 
-// TeamTools are the tools that form a team and talk in it.
-func TeamTools(teams *team.Teams) []tool.Tool {
-	return []tool.Tool{teamCreate{teams}, teamDelete{teams}, sendMessage{teams}}
+// TeamTools are the tools that form a team and talk in it. place says where the
+// roster of a team lies, for the result of TeamCreate.
+func TeamTools(teams *team.Teams, place func(team string) string) []tool.Tool {
+	return []tool.Tool{teamCreate{teams, place}, teamDelete{teams}, sendMessage{teams}}
 }
 
 // maxWritten is the most bytes of a text that a model may give to others: a

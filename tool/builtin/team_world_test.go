@@ -19,6 +19,9 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
+// rosterPlace is where the roster of a team is said to lie.
+func rosterPlace(team string) string { return "/state/teams/" + team + "/config.json" }
+
 // office is the team tools over stores in memory.
 type office struct {
 	teams   *team.Teams
@@ -54,7 +57,7 @@ func newOfficeBy(t *testing.T, policy team.Policy) *office {
 		{Name: "general-purpose", Description: "for everything"}, {Name: "Explore", Description: "for looking around"},
 	}
 	o.tools = tool.NewSet(slices.Concat(
-		builtin.TaskTools(o.teams, space, o.jobs), builtin.TeamTools(o.teams),
+		builtin.TaskTools(o.teams, space, o.jobs), builtin.TeamTools(o.teams, rosterPlace),
 		[]tool.Tool{builtin.AgentTool(o.teams, o.spawner, types), builtin.WaitTool(o.teams, o.jobs)},
 	)...)
 	return o
