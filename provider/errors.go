@@ -22,7 +22,7 @@ const (
 	ModelNotFound Class = "model_not_found"       // 404
 	Network       Class = "network"               // no connection, reset, TLS, proxy
 	Stalled       Class = "stalled"               // nothing meaningful within the idle limit
-	Malformed     Class = "malformed_response"    // an answer that is no answer
+	Malformed     Class = "malformed_response"    // a response that is not an answer
 )
 
 // Error is a failed request.
@@ -34,7 +34,7 @@ type Error struct {
 	RequestID  string        //
 	RetryAfter time.Duration // as the server asked; 0 when it did not
 	Silent     time.Duration // of class Stalled: how long the server gave no sign
-	Final      bool          // the cause will not pass, although its class usually does: a bad certificate, a proxy that wants a password
+	Final      bool          // the cause will not pass, although its class usually does: a bad certificate, a proxy that requires a password
 	Err        error
 }
 

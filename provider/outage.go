@@ -35,7 +35,7 @@ func (o Outage) after(err error) Outage {
 }
 
 // abandoned is the error of a request that is not sent again. It says how much
-// was tried, so that nobody takes it for a single failure.
+// was tried, so that it does not look like a single failure.
 func (o Outage) abandoned() *Error {
 	e := *o.Last
 	e.Err = o.Last
@@ -48,7 +48,7 @@ func (o Outage) abandoned() *Error {
 	return &e
 }
 
-// rounded leaves out what nobody wants to read of a duration.
+// rounded shortens a duration for error texts.
 func rounded(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)

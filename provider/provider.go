@@ -72,7 +72,7 @@ type ThinkingDelta struct {
 	Text  string
 }
 
-// ToolDelta tells that a tool call is being written; its input is not whole
+// ToolDelta says that a tool call is being written; its input is not whole
 // before the Reply.
 type ToolDelta struct {
 	Index int
@@ -100,7 +100,7 @@ type Retrying struct {
 }
 
 // Reply is the whole answer. Its blocks are complete: a tool call that was cut
-// off is not among them, and one whose input is no JSON object has the
+// off is not among them, and one whose input is not a JSON object has the
 // input {"invalid_json": "<what came>"}.
 type Reply struct {
 	Message   transcript.Message
@@ -121,5 +121,5 @@ func (Retrying) event()      {}
 func (Reply) event()         {}
 
 // InvalidJSON is the input key under which a [Reply] carries tool input that
-// was no JSON object.
+// was not a JSON object.
 const InvalidJSON = "invalid_json"

@@ -61,8 +61,8 @@ func (p RetryPolicy) asked(failure *Error) time.Duration { return min(failure.Re
 
 // wait is how long to wait after the failures of an outage; again is false when
 // the request is not to be repeated. A wait that the server asks for is a lower
-// bound: who asks many agents to come back in two seconds does not want them all
-// at once then. The last wait ends when the time is up, so that the last attempt
+// bound: a server that asks many agents to come back in two seconds does not
+// want them all at once then. The last wait ends when the time is up, so that the last attempt
 // is made then.
 func (p RetryPolicy) wait(o Outage) (wait time.Duration, again bool) {
 	left := p.left(o)

@@ -60,7 +60,7 @@ func Watch(ctx context.Context, limit time.Duration) (context.Context, *Watchdog
 	return ctx, w
 }
 
-// Within starts the clock anew: there must be progress within limit.
+// Within restarts the clock: there must be progress within limit.
 func (w *Watchdog) Within(limit time.Duration) {
 	w.limit.Store(int64(limit))
 	w.timer.Reset(limit)
@@ -80,6 +80,6 @@ func (w *Watchdog) expire() {
 	limit := time.Duration(w.limit.Load())
 	w.cancel(&Error{
 		Class: Stalled, Silent: limit,
-		Message: fmt.Sprintf("the model's server sent nothing of an answer for %s", limit),
+		Message: fmt.Sprintf("the model's server sent no part of an answer for %s", limit),
 	})
 }

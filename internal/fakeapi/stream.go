@@ -101,6 +101,6 @@ func (s *stream) pass(gate <-chan struct{}) bool {
 	}
 }
 
-// cut closes the connection without a proper end. net/http takes this panic for
-// the wish to do so.
+// cut closes the connection without a proper end. net/http does so on
+// this panic.
 func cut() { panic(http.ErrAbortHandler) }

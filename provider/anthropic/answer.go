@@ -205,7 +205,7 @@ func (a *answer) delta(e streamEvent, emit func(provider.Event) bool) wire.Silen
 	return wire.NoProgress
 }
 
-// write takes in a piece of a block, and emits it.
+// write adds a piece to the block, and emits it.
 func (b *block) write(piece string, emit func(provider.Event) bool) {
 	if piece == "" {
 		return

@@ -44,7 +44,7 @@ func TestAnswerOfEveryKind(t *testing.T) {
 	)
 	reply.Usage = fakeapi.Usage{Input: 1, CacheWrite: 2, CacheRead: 3, Output: 4}
 	server := wiretest.Start(t, wiretest.Always(reply))
-	h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+	h := wiretest.Collect(t.Context(), newModel(t, server), ask("hi"))
 	got := h.Whole(t)
 	want := transcript.Message{
 		ID: "msg_fake", Role: transcript.Assistant, Model: "fake-model", StopReason: "tool_use",

@@ -107,12 +107,12 @@ func BenchmarkTurn(b *testing.B) {
 		b.Run(fmt.Sprintf("rounds=%d/cadre", n), func(b *testing.B) {
 			m := newModel(b, server)
 			req := workload(n)
-			wiretest.Listen(b.Context(), m, req)
+			wiretest.Collect(b.Context(), m, req)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				req.Messages = grow(req.Messages, n, i)
-				if h := wiretest.Listen(b.Context(), m, req); h.Reply == nil {
+				if h := wiretest.Collect(b.Context(), m, req); h.Reply == nil {
 					b.Fatal(h.Err)
 				}
 				i++

@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 		{fakeapi.Reply{Status: 503}, provider.Overloaded, "Service Unavailable"},
 		{fakeapi.Reply{Status: 504, Body: strings.NewReader("upstream timed out")}, provider.Server, "upstream timed out"},
 		{refuse(529, "overloaded_error", "Overloaded"), provider.Overloaded, "Overloaded"},
-		{fakeapi.Reply{Status: 407}, provider.Network, "the proxy wants a user name and password: Proxy Authentication Required (check HTTPS_PROXY)"},
+		{fakeapi.Reply{Status: 407}, provider.Network, "the proxy requires a user name and password: Proxy Authentication Required (check HTTPS_PROXY)"},
 		{fakeapi.Reply{Status: 307, Header: http.Header{"Location": {"https://login.example/?token=x"}}}, provider.Malformed, "the server redirects to https://login.example: make that the base URL if you trust it (check ANTHROPIC_BASE_URL)"},
 		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: strings.NewReader("\n <!doctype html><title>Welcome to the hotel</title>")}, provider.Malformed, `not an event stream: a web page came back: "Welcome to the hotel" (check ANTHROPIC_BASE_URL)`},
 		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: strings.NewReader(`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`)}, provider.Overloaded, "busy"},
@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.reply.Status, " ", c.want), func(t *testing.T) {
 			server := wiretest.Start(t, wiretest.Always(c.reply))
-			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
+			e := wiretest.Collect(t.Context(), newModel(t, server), ask("hi")).Failure(t)
 			if e.Class != c.want || (c.message != "" && strings.ReplaceAll(e.Message, server.URL, "URL") != c.message) || e.Message == "" {
 				t.Errorf("class %s, message %q\nwant  %s, %q", e.Class, e.Message, c.want, c.message)
 			}
@@ -86,7 +86,7 @@ func TestAnswersUnderOtherTypes(t *testing.T) {
 		reply := fakeapi.Answer(fakeapi.Text("hello"))
 		reply.Header = http.Header{"Content-Type": {mediaType}}
 		server := wiretest.Start(t, wiretest.Always(reply))
-		if got := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Whole(t); got.Message.Content[0].Text != "hello" {
+		if got := wiretest.Collect(t.Context(), newModel(t, server), ask("hi")).Whole(t); got.Message.Content[0].Text != "hello" {
 			t.Errorf("%s: message %+v", mediaType, got.Message)
 		}
 	}
@@ -108,7 +108,7 @@ func TestHugeErrorBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := fakeapi.Start(wiretest.Always(reply))
-			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
+			e := wiretest.Collect(t.Context(), newModel(t, server), ask("hi")).Failure(t)
 			server.Close() // the handler has returned
 			if e.Class != provider.Invalid || len(e.Message) > 4000 {
 				t.Errorf("error %v", e)
@@ -150,7 +150,7 @@ func TestGzippedError(t *testing.T) {
 		})
 		client := server.Client()
 		client.Transport.(*http.Transport).DisableCompression = !asked
-		if e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t); e.Message != "zipped" {
+		if e := wiretest.Collect(t.Context(), newModel(t, server), ask("hi")).Failure(t); e.Message != "zipped" {
 			t.Errorf("message %q", e.Message)
 		}
 	}
@@ -186,7 +186,7 @@ func TestWaits(t *testing.T) {
 				}
 				return fakeapi.Answer(fakeapi.Text("fine"))
 			}, func(t *testing.T, m *Model, server *fakeapi.Server) {
-				h := wiretest.Listen(t.Context(), m, ask("hi"))
+				h := wiretest.Collect(t.Context(), m, ask("hi"))
 				h.Whole(t)
 				if len(h.Retries) != 1 {
 					t.Fatalf("retries %+v", h.Retries)
@@ -224,7 +224,7 @@ func TestStorm(t *testing.T) {
 			all.Go(func() {
 				req := ask("hi")
 				req.Agent.Name = fmt.Sprint(i)
-				if h := wiretest.Listen(t.Context(), m, req); h.Err != nil {
+				if h := wiretest.Collect(t.Context(), m, req); h.Err != nil {
 					t.Error(h.Err)
 				}
 			})
@@ -233,7 +233,7 @@ func TestStorm(t *testing.T) {
 		late := ask("me too")
 		late.Agent.Name = "late"
 		begun := time.Now()
-		if h := wiretest.Listen(t.Context(), m, late); len(h.Retries) == 0 || h.Retries[0].Attempt != 1 || h.Retries[0].Wait < 4*time.Second {
+		if h := wiretest.Collect(t.Context(), m, late); len(h.Retries) == 0 || h.Retries[0].Attempt != 1 || h.Retries[0].Wait < 4*time.Second {
 			t.Errorf("a newcomer is not held back: %+v", h.Retries)
 		}
 		all.Wait()
@@ -253,7 +253,7 @@ func TestNoRetryWhereNoneHelps(t *testing.T) {
 		{Status: 407}, {Status: 302}, {Status: 500, Header: http.Header{"X-Should-Retry": {"false"}}},
 	} {
 		server := wiretest.Start(t, wiretest.Always(reply))
-		wiretest.Listen(t.Context(), newModel(t, server, retrying), ask("hi")).Failure(t)
+		wiretest.Collect(t.Context(), newModel(t, server, retrying), ask("hi")).Failure(t)
 		if n := len(server.Requests()); n != 1 {
 			t.Errorf("status %d: %d requests", reply.Status, n)
 		}
@@ -266,7 +266,7 @@ func TestAbsurdWaits(t *testing.T) {
 		reply := refuse(429, "rate_limit_error", "slow down")
 		reply.Header.Set("Retry-After", asked)
 		server := wiretest.Start(t, wiretest.Always(reply))
-		h := wiretest.Listen(t.Context(), newModel(t, server, retrying), ask("hi"))
+		h := wiretest.Collect(t.Context(), newModel(t, server, retrying), ask("hi"))
 		if e := h.Failure(t); !strings.Contains(e.Message, "the server asks to wait") || len(server.Requests()) != 1 {
 			t.Errorf("%s: error %v after %d requests", asked, e, len(server.Requests()))
 		}
@@ -275,7 +275,7 @@ func TestAbsurdWaits(t *testing.T) {
 
 func TestGivesUp(t *testing.T) {
 	inBubble(t, wiretest.Always(refuse(529, "overloaded_error", "Overloaded")), func(t *testing.T, m *Model, server *fakeapi.Server) {
-		h := wiretest.Listen(t.Context(), m, ask("hi"))
+		h := wiretest.Collect(t.Context(), m, ask("hi"))
 		requests := server.Requests()
 		if e := h.Failure(t); e.Class != provider.Overloaded || e.Status != 529 || len(h.Retries) != len(requests)-1 {
 			t.Errorf("error %v, %d retries, %d requests", e, len(h.Retries), len(requests))
@@ -303,13 +303,13 @@ func TestHTTP2(t *testing.T) {
 	})
 	defer server.Close()
 	m := newModel(t, server)
-	wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
-	h := wiretest.Listen(t.Context(), m, ask("hi"))
+	wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
+	h := wiretest.Collect(t.Context(), m, ask("hi"))
 	var e *provider.Error
 	if h.Reply == nil || !errors.As(h.Reply.Broken, &e) || e.Class != provider.Network || len(h.Reply.Message.Content) != 1 {
 		t.Errorf("a stream that was reset: error %v, reply %+v", h.Err, h.Reply)
 	}
-	wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+	wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
 	for _, r := range server.Requests() {
 		if r.Proto != "HTTP/2.0" || r.Remote != server.Requests()[0].Remote || r.Length != int64(len(r.Raw)) {
 			t.Errorf("request %d came over %s from %s, %d bytes", r.Seq, r.Proto, r.Remote, r.Length)
@@ -349,7 +349,7 @@ func TestNetworkFailures(t *testing.T) {
 		{"TLS with a plain server", strings.Replace(plain.URL, "http:", "https:", 1), &http.Transport{}, "the server does not speak it", true},
 		{"old TLS", secure.URL, &http.Transport{TLSClientConfig: &tls.Config{MaxVersion: tls.VersionTLS10, MinVersion: tls.VersionTLS10}}, "TLS with 127.0.0.1", true},
 		{"cut before the headers", cut.URL, &http.Transport{}, "closed the connection", false},
-		{"proxy wants a password", "https://model.example", &http.Transport{Proxy: http.ProxyURL(proxyURL)}, "the proxy wants a user name and password", true},
+		{"proxy wants a password", "https://model.example", &http.Transport{Proxy: http.ProxyURL(proxyURL)}, "the proxy requires a user name and password", true},
 		{"no proxy there", "http://model.example", &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: closed.Addr().String()})}, "connect to the proxy", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -358,7 +358,7 @@ func TestNetworkFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
+			e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t)
 			if e.Class != provider.Network || !strings.Contains(e.Message, c.want) {
 				t.Errorf("error %v, want %q in it", e, c.want)
 			}
@@ -382,7 +382,7 @@ func TestBaseURLs(t *testing.T) {
 	server := wiretest.Start(t, wiretest.Always(fakeapi.Answer(fakeapi.Text("x"))))
 	for _, path := range []string{"", "/", "/gateway", "/gateway/"} {
 		m := newModel(t, server, func(o *Options) { o.BaseURL = " " + server.URL + path + "\n" })
-		wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+		wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
 	}
 	for i, want := range []string{"/v1/messages", "/v1/messages", "/gateway/v1/messages", "/gateway/v1/messages"} {
 		if got := server.Requests()[i].Path; got != want {
@@ -406,7 +406,7 @@ func TestHeaders(t *testing.T) {
 		{func(o *Options) { o.APIKey = "" }, map[string]string{"X-Api-Key": "", "Authorization": ""}},
 		{func(o *Options) { o.UserAgent = "cadre/9" }, map[string]string{"User-Agent": "cadre/9"}},
 	} {
-		wiretest.Listen(t.Context(), newModel(t, server, c.change), ask("hi")).Whole(t)
+		wiretest.Collect(t.Context(), newModel(t, server, c.change), ask("hi")).Whole(t)
 		requests := server.Requests()
 		got := requests[len(requests)-1].Header
 		c.want["Anthropic-Version"] = "2023-06-01"
@@ -449,7 +449,7 @@ func TestErrorsNameWhatToLookAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t); e.Error() != c.want {
+		if e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t); e.Error() != c.want {
 			t.Errorf("error %q\n want %q", e, c.want)
 		}
 	}
@@ -459,7 +459,7 @@ func TestErrorsNameWhatToLookAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t); e.Message != "connect to api.anthropic.com: connection refused" {
+	if e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t); e.Message != "connect to api.anthropic.com: connection refused" {
 		t.Errorf("error %q names what nobody has set", e)
 	}
 }
@@ -484,7 +484,7 @@ func TestThoughtsOfAnotherPrefix(t *testing.T) {
 		transcript.Message{Role: transcript.Assistant, Content: []transcript.Block{{Type: transcript.Thinking, Signature: "old"}, transcript.TextBlock("ok")}},
 		transcript.UserText("go on"))
 	for range 2 {
-		reply := wiretest.Listen(t.Context(), m, req).Whole(t)
+		reply := wiretest.Collect(t.Context(), m, req).Whole(t)
 		req.Messages = append(req.Messages, reply.Message, transcript.UserText("and on"))
 	}
 	requests := server.Requests()

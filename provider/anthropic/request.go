@@ -269,7 +269,7 @@ func appendID(dst []byte, id string) []byte {
 	return append(dst, '"')
 }
 
-// compact is data without white space, or instead when it is no JSON object.
+// compact is data without white space, or instead when it is not a JSON object.
 func compact(data json.RawMessage, instead string) []byte {
 	var buf bytes.Buffer
 	if json.Compact(&buf, data) != nil || buf.Len() == 0 || buf.Bytes()[0] != '{' {

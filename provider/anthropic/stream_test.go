@@ -60,7 +60,7 @@ func TestCutAfterEveryEvent(t *testing.T) {
 			server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
 				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
 			})
-			h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) {
+			h := wiretest.Collect(t.Context(), newModel(t, server, func(o *Options) {
 				o.Retry = provider.RetryPolicy{Base: 1, Cap: 1}
 			}), ask("hi"))
 			if h.Err != nil || h.Reply == nil {
@@ -275,7 +275,7 @@ func TestMalformedEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: [][]byte{[]byte(data)}}))
-			e := wiretest.Listen(t.Context(), newModel(t, server), ask("hi")).Failure(t)
+			e := wiretest.Collect(t.Context(), newModel(t, server), ask("hi")).Failure(t)
 			if e.Class != provider.Malformed {
 				t.Errorf("class %s, want malformed: %v", e.Class, e)
 			}
@@ -292,7 +292,7 @@ func TestErrorInsideTheStream(t *testing.T) {
 			}
 			return fakeapi.Answer(fakeapi.Text("fine"))
 		})
-		h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{Base: 1, Cap: 1} }), ask("hi"))
+		h := wiretest.Collect(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{Base: 1, Cap: 1} }), ask("hi"))
 		h.Whole(t)
 		if len(h.Retries) != 1 || h.Retries[0].Err.Class != provider.Overloaded {
 			t.Errorf("retries %+v", h.Retries)
@@ -300,7 +300,7 @@ func TestErrorInsideTheStream(t *testing.T) {
 	})
 	t.Run("after", func(t *testing.T) {
 		server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: append(recorded()[:4:4], failed)}))
-		h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+		h := wiretest.Collect(t.Context(), newModel(t, server), ask("hi"))
 		var e *provider.Error
 		if h.Err != nil || !errors.As(h.Reply.Broken, &e) || e.Class != provider.Overloaded {
 			t.Errorf("error %v, reply %+v", h.Err, h.Reply)
@@ -324,7 +324,7 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			stop := errors.New("the user pressed Ctrl+C")
 			go func() { <-reached; cancel(stop) }()
-			h := wiretest.Listen(ctx, newModel(t, server), ask("hi"))
+			h := wiretest.Collect(ctx, newModel(t, server), ask("hi"))
 			if !errors.Is(h.Err, stop) || h.Reply != nil {
 				t.Errorf("error %v, reply %+v; want the cause", h.Err, h.Reply)
 			}
@@ -433,7 +433,7 @@ func TestAServerThatHangs(t *testing.T) {
 	}
 	inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
 		begun := time.Now()
-		e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
+		e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t)
 		if took := time.Since(begun); e.Class != provider.Stalled || took < provider.DefaultRetryFor || took > provider.DefaultRetryFor+provider.DefaultPatience {
 			t.Errorf("error %v after %s and %d requests", e, took, len(server.Requests()))
 		}
@@ -450,7 +450,7 @@ func TestASlowServer(t *testing.T) {
 	}
 	inBubble(t, script, func(t *testing.T, m *Model, server *fakeapi.Server) {
 		for range 2 {
-			wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+			wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
 		}
 		if n := len(server.Requests()); n != 4 {
 			t.Errorf("%d requests, want 60 s, 120 s and 240 s for the first answer, and 240 s for the second", n)
@@ -463,7 +463,7 @@ func TestAnErrorBodyWithoutEnd(t *testing.T) {
 		return fakeapi.Reply{Status: 400, Body: strings.NewReader("{"), Faults: fakeapi.Faults{HoldOpen: true}}
 	}, func(t *testing.T, m *Model, server *fakeapi.Server) {
 		begun := time.Now()
-		e := wiretest.Listen(t.Context(), m, ask("hi")).Failure(t)
+		e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t)
 		if took := time.Since(begun); e.Class != provider.Invalid || took != 5*time.Second || len(server.Requests()) != 1 {
 			t.Errorf("error %v after %s", e, took)
 		}
@@ -510,7 +510,7 @@ func TestGapInAnAnswer(t *testing.T) {
 				}}}
 			}
 			inBubble(t, script, func(t *testing.T, m *Model, _ *fakeapi.Server) {
-				h := wiretest.Listen(t.Context(), m, ask("hi"))
+				h := wiretest.Collect(t.Context(), m, ask("hi"))
 				if h.Err != nil || h.Reply == nil || (h.Reply.Broken == nil) != c.whole {
 					t.Fatalf("error %v, reply %+v; want whole = %v", h.Err, h.Reply, c.whole)
 				}
@@ -570,7 +570,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}, func(t *testing.T, m *Model, server *fakeapi.Server) {
 		begun := time.Now()
 		for range 4 {
-			wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+			wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
 		}
 		if took := time.Since(begun); took > 100*time.Millisecond {
 			t.Errorf("took %s", took)
@@ -580,7 +580,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	m := newModel(t, server)
 	remotes := map[string]bool{}
 	for range 5 {
-		wiretest.Listen(t.Context(), m, ask("hi")).Whole(t)
+		wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
 	}
 	for _, r := range server.Requests() {
 		remotes[r.Remote] = true

@@ -160,7 +160,7 @@ func (a *answer) head(c chunk) {
 	}
 }
 
-// choice takes in a piece of the answer, and reports whether it carried any.
+// choice processes a piece of the answer, and reports whether it carried any.
 func (a *answer) choice(c choice, emit func(provider.Event) bool) bool {
 	d := c.Delta
 	thought := d.ReasoningContent
@@ -298,8 +298,8 @@ func (a *answer) stopReason(calls bool) string {
 }
 
 // finish makes the block of a reply; ok is false for one that is of no use. Of
-// an answer that broke off, the last call may lack its end, and others are
-// taken only when their arguments are whole.
+// an answer that broke off, the last call may lack its end, and others
+// count only when their arguments are whole.
 func (b *block) finish(whole, last bool) (transcript.Block, bool) {
 	kept := b.Block
 	if b.Type != transcript.ToolUse {

@@ -3,7 +3,7 @@
 // Studio, gateways), with their liberties.
 //
 // Bodies and answers are handled here, because servers differ in ways that the
-// official SDK's types do not take: arguments that are an object, calls without
+// official SDK's types do not allow: arguments that are an object, calls without
 // an index, no usage, no [DONE]. What would be left of the SDK is one POST, and
 // for that its start-up costs every run of the program 1.2 ms, more than all of
 // ours. So it is linked into the tests only, which hold bodies to its types.

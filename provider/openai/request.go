@@ -54,7 +54,8 @@ func (m *Model) encodeParams(req provider.Request) []byte {
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},`...)
 }
 
-// encodeSystem makes one message of the system prompt: many servers take no more.
+// encodeSystem makes one message of the system prompt: many servers accept no
+// more.
 func encodeSystem(system []string) []byte {
 	text := strings.Join(system, "\n\n")
 	if strings.TrimSpace(text) == "" {
@@ -78,7 +79,7 @@ func encodeTools(tools []provider.Tool) []byte {
 	return append(dst, `],`...)
 }
 
-// compact is data without white space; what is no JSON is the empty object.
+// compact is data without white space; what is not JSON becomes the empty object.
 func compact(data json.RawMessage) []byte {
 	var buf bytes.Buffer
 	if json.Compact(&buf, data) != nil {
@@ -156,7 +157,7 @@ func separator(i int, first string) string {
 }
 
 // appendUser writes a user message: plain text where that is all, which every
-// server takes, else a list of parts.
+// server accepts, else a list of parts.
 func appendUser(dst []byte, blocks []transcript.Block) []byte {
 	if len(blocks) == 0 {
 		return dst

@@ -85,7 +85,7 @@ func TestAnswerWithAllQuirks(t *testing.T) {
 			reply := full()
 			reply.Quirks = c.quirks
 			server := wiretest.Start(t, wiretest.Always(reply))
-			h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+			h := wiretest.Collect(t.Context(), newModel(t, server), ask("hi"))
 			got, want := h.Whole(t), fullMessage()
 			if c.change != nil {
 				c.change(&want)
@@ -136,7 +136,7 @@ func TestCutAfterEveryEvent(t *testing.T) {
 			server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
 				return fakeapi.Reply{Events: events, Faults: fakeapi.Faults{Cut: r.Seq == 1, CutAfter: k}}
 			})
-			h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) {
+			h := wiretest.Collect(t.Context(), newModel(t, server, func(o *Options) {
 				o.Retry = provider.RetryPolicy{Base: 1, Cap: 1}
 			}), ask("hi"))
 			if h.Err != nil || h.Reply == nil {
@@ -266,7 +266,7 @@ func TestErrorsInTheStream(t *testing.T) {
 		`{"error":{"code":"context_length_exceeded","message":"x"}}`: provider.TooLong,
 	} {
 		server := wiretest.Start(t, wiretest.Always(fakeapi.Reply{Events: [][]byte{[]byte("data: " + data + "\n\n")}}))
-		h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+		h := wiretest.Collect(t.Context(), newModel(t, server), ask("hi"))
 		var e *provider.Error
 		if !errors.As(h.Err, &e) || e.Class != want {
 			t.Errorf("%s: %v, want %s", data, h.Err, want)
@@ -290,7 +290,7 @@ func TestRefusals(t *testing.T) {
 		server := wiretest.Start(t, func(*fakeapi.Request) fakeapi.Reply {
 			return fakeapi.Reply{Status: c.status, Body: strings.NewReader(c.body)}
 		})
-		h := wiretest.Listen(t.Context(), newModel(t, server), ask("hi"))
+		h := wiretest.Collect(t.Context(), newModel(t, server), ask("hi"))
 		var e *provider.Error
 		if !errors.As(h.Err, &e) || e.Class != c.want || e.Status != c.status || e.Message == "" {
 			t.Errorf("%d %s: %v, want %s", c.status, c.body, h.Err, c.want)
@@ -311,7 +311,7 @@ func TestErrorsNameWhatToLookAt(t *testing.T) {
 			return fakeapi.Reply{Status: status, Body: strings.NewReader(`{"error":{"message":"x"}}`)}
 		})
 		m := newModel(t, server, func(o *Options) { o.APIKey, o.BaseURL = "", server.URL })
-		h := wiretest.Listen(t.Context(), m, ask("hi"))
+		h := wiretest.Collect(t.Context(), m, ask("hi"))
 		if got := strings.ReplaceAll(h.Err.Error(), server.URL, "URL"); got != want {
 			t.Errorf("error %q\n want %q", got, want)
 		}
@@ -325,8 +325,8 @@ func TestHeaders(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("OPENAI_CUSTOM_HEADERS", "X-Env: from-the-environment")
 	server := wiretest.Start(t, wiretest.Always(fakeapi.Answer(fakeapi.Text("x"))))
-	wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.UserAgent = "cadre/9" }), ask("hi")).Whole(t)
-	wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.APIKey = "" }), ask("hi")).Whole(t)
+	wiretest.Collect(t.Context(), newModel(t, server, func(o *Options) { o.UserAgent = "cadre/9" }), ask("hi")).Whole(t)
+	wiretest.Collect(t.Context(), newModel(t, server, func(o *Options) { o.APIKey = "" }), ask("hi")).Whole(t)
 	for i, want := range []string{"Bearer " + canary, ""} {
 		r := server.Requests()[i]
 		if got := r.Header.Get("Authorization"); got != want || r.Path != "/v1/chat/completions" {
@@ -363,7 +363,7 @@ func TestRetriesAreVisible(t *testing.T) {
 		})
 		defer server.Close()
 		begun := time.Now()
-		h := wiretest.Listen(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{} }), ask("hi"))
+		h := wiretest.Collect(t.Context(), newModel(t, server, func(o *Options) { o.Retry = provider.RetryPolicy{} }), ask("hi"))
 		h.Whole(t)
 		var classes []provider.Class
 		for _, r := range h.Retries {

@@ -11,8 +11,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Conversation is a request as rules see it: what the agent was told, what it
-// did, and what it works on. It is made anew for each request.
+// Conversation is a request as rules see it: what input the agent got, what it
+// did, and what it works on. It is made for each request.
 type Conversation struct {
 	Agent  provider.Agent
 	Inputs []Input // prompts, mail and notices, oldest first
@@ -152,9 +152,8 @@ func (c *Conversation) point(p Point) (int, bool) {
 	return 0, false
 }
 
-// How an agent comes by a task: the runtime hands an idle teammate one of the
-// list, somebody assigns it, or it takes one itself (facts: claude-code §3.5,
-// §9).
+// How an agent gets a task: the runtime gives an idle teammate one of the list,
+// another agent assigns it, or it claims one itself (facts: claude-code §3.5, §9).
 var (
 	handedOut = lazy.Regexp(`Start with task #(\d+):\s*((?s:.*?))\s*(?:</teammate-message>|\z)`)
 	assigned  = lazy.Regexp(`\{"type":"task_assignment".*\}`)
@@ -167,14 +166,14 @@ func (c *Conversation) input(in Input) {
 	}
 	for _, m := range assigned().FindAllString(in.Text, -1) {
 		var a struct{ TaskID, Subject, Description, AssignedBy string }
-		// Taking a task oneself sends an assignment too: it comes late, and tells nothing.
+		// Claiming a task sends an assignment too: it comes late, and adds nothing.
 		if json.Unmarshal([]byte(m), &a) == nil && a.TaskID != "" && a.AssignedBy != c.Agent.Name {
 			c.begin(a.TaskID, "#"+a.TaskID+": "+a.Subject+"\n\n"+a.Description, in.at)
 		}
 	}
 }
 
-// Subjects as TaskList and TaskGet tell them (facts: claude-code §3.2).
+// Subjects as TaskList and TaskGet show them (facts: claude-code §3.2).
 var (
 	listed = lazy.Regexp(`(?m)^#(\d+) \[\w+\] (.*)$`)
 	got    = lazy.Regexp(`(?s)^Task #(\d+): (.*)`)

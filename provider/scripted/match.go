@@ -101,7 +101,7 @@ func (b *builder) agent(glob string) {
 
 func (b *builder) role(role Role) {
 	if !slices.Contains([]Role{Lead, Teammate, SubAgent}, role) {
-		b.fail(fmt.Errorf("role %q is none of %s, %s, %s", role, Lead, Teammate, SubAgent))
+		b.fail(fmt.Errorf("role %q is not one of %s, %s, %s", role, Lead, Teammate, SubAgent))
 	}
 	b.add(func(c *Conversation, _ variables) bool { return c.Role() == role })
 }
@@ -185,7 +185,7 @@ func (d Did) compile(known names) (finder, error) {
 		return nil, err
 	}
 	if !slices.Contains([]Outcome{"", OK, Failed, Either}, d.Outcome) {
-		return nil, fmt.Errorf("outcome %q is none of %s, %s, %s", d.Outcome, OK, Failed, Either)
+		return nil, fmt.Errorf("outcome %q is not one of %s, %s, %s", d.Outcome, OK, Failed, Either)
 	}
 	return func(c *Conversation, v variables) int {
 		from, ok := since(c, v)
@@ -225,7 +225,7 @@ func matchFields(fields map[string]pattern, input json.RawMessage, v variables) 
 			return false
 		}
 		text := string(raw)
-		_ = json.Unmarshal(raw, &text) // what is no string is matched as JSON
+		_ = json.Unmarshal(raw, &text) // what is not a string is matched as JSON
 		if !p.match(text, v) {
 			return false
 		}
@@ -249,7 +249,7 @@ func (a *After) compile(known names) (func(*Conversation, variables) (int, bool)
 			return at, at >= 0
 		}, nil
 	case !slices.Contains([]Point{TaskStart, NewestInput, LastRound}, a.Point):
-		return nil, fmt.Errorf("after %q is none of %s, %s, %s", a.Point, TaskStart, NewestInput, LastRound)
+		return nil, fmt.Errorf("after %q is not one of %s, %s, %s", a.Point, TaskStart, NewestInput, LastRound)
 	}
 	return func(c *Conversation, _ variables) (int, bool) { return c.point(a.Point) }, nil
 }

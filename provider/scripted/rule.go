@@ -20,10 +20,10 @@ type Rule struct {
 	Answer func(*Conversation) Reply
 }
 
-// When is what must hold: every condition that is set, taken in the order of
+// When is what must hold: every condition that is set, tried in the order of
 // the fields. Regexps are searched for in the text, except where a whole match
 // is asked for. A named group of a regexp that matched stands as ${name} in all
-// that comes later: in further regexps, where its value is taken literally, and
+// that comes later: in further regexps, where its value stands for itself, and
 // in the reply.
 type When struct {
 	Agent string       `json:"agent"` // the agent's name; * and ? stand for anything
@@ -50,10 +50,10 @@ const (
 )
 
 // Did is a condition on the calls that the agent made and has results of. The
-// newest call that fits is taken.
+// newest call that fits counts.
 type Did struct {
 	Tool    string            `json:"tool"`   // regexp, whole match
-	Input   map[string]string `json:"input"`  // of fields of the input: regexps, whole match; a value that is no string is taken as JSON
+	Input   map[string]string `json:"input"`  // of fields of the input: regexps, whole match; a value that is not a string is matched as JSON
 	Result  string            `json:"result"` // regexp on the result
 	Outcome Outcome           `json:"outcome"`
 	After   *After            `json:"after"`
@@ -122,7 +122,7 @@ func Use(tool string, input any) Call {
 // Fault is what goes wrong with a reply, for tests.
 type Fault struct {
 	Err     *provider.Error     // the request fails, and nothing is answered
-	Retries []provider.Retrying // told before the answer, without waiting
+	Retries []provider.Retrying // announced before the answer, without waiting
 	Broken  error               // the stream breaks in the last block: a call is lost, a text cut
 	Gate    <-chan struct{}     // nothing is answered before this is closed
 	Midway  <-chan struct{}     // the reply does not end before this is closed

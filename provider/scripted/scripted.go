@@ -1,5 +1,5 @@
 // Package scripted is a model that answers by rules over the request: which
-// agent asks, which task it works on, what it was told, which calls it made and
+// agent asks, which task it works on, what input it got, which calls it made and
 // what came of them. A rule sees nothing else, and the model remembers nothing,
 // so a script plays its part in whatever order a team's work happens to run.
 //
@@ -48,8 +48,8 @@ func (m *Model) Paced(p Pace) *Model {
 }
 
 // Stream implements [provider.Model]. A request that no rule answers is a
-// [*provider.Error] of class Invalid that names the agent and what it was told
-// last.
+// [*provider.Error] of class Invalid that names the agent and its newest
+// input.
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		reply, err := m.answer(req)
@@ -61,7 +61,8 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 	}
 }
 
-// noRule says where the hole in the script is.
+// noRule is the error of a request that no rule answers: it says which rule the
+// script lacks.
 func noRule(c *Conversation) error {
 	who := c.Agent.Name
 	if who == "" {

@@ -36,7 +36,7 @@ type stream struct {
 	pace  Pace
 	id    string // of the request; see identify
 
-	told   bool // something of the answer was yielded
+	begun  bool // something of the answer was yielded
 	gone   bool // the consumer broke off
 	blocks []transcript.Block
 }
@@ -69,7 +69,7 @@ func (s *stream) send(req provider.Request, r Reply) {
 	broken := r.Fault.Broken
 	if cause := s.cause(); cause != nil {
 		broken = cause
-		if !s.told {
+		if !s.begun {
 			s.yield(nil, cause)
 			return
 		}
@@ -108,7 +108,7 @@ func (s *stream) text(text string, thinking, cut bool) bool {
 	}
 	whole := !cut
 	for _, piece := range pieces {
-		if !s.sleep(s.pace.Chunk) || !s.tell(delta(index, piece, thinking)) {
+		if !s.sleep(s.pace.Chunk) || !s.emit(delta(index, piece, thinking)) {
 			whole = false
 			break
 		}
@@ -145,21 +145,21 @@ func (s *stream) call(n int, call Call, cut bool) bool {
 	if cut {
 		written = written[:len(written)/2]
 	}
-	if !s.tell(provider.ToolDelta{Index: index, Name: call.Tool}) ||
-		!s.tell(provider.ToolDelta{Index: index, Name: call.Tool, JSON: written}) || cut {
+	if !s.emit(provider.ToolDelta{Index: index, Name: call.Tool}) ||
+		!s.emit(provider.ToolDelta{Index: index, Name: call.Tool, JSON: written}) || cut {
 		return false
 	}
 	s.blocks = append(s.blocks, transcript.Block{Type: transcript.ToolUse, ID: id, Name: call.Tool, Input: input})
 	return true
 }
 
-// tell yields an event of the answer. It returns false when the consumer broke
+// emit yields an event of the answer. It returns false when the consumer broke
 // off or the context ended.
-func (s *stream) tell(e provider.Event) bool {
+func (s *stream) emit(e provider.Event) bool {
 	if s.gone || s.cause() != nil {
 		return false
 	}
-	s.told = true
+	s.begun = true
 	s.gone = !s.yield(e, nil)
 	return !s.gone
 }

@@ -125,7 +125,7 @@ func (n names) checkReply(r Reply) error {
 		}
 		var object map[string]json.RawMessage
 		if len(call.Input) > 0 && json.Unmarshal(call.Input, &object) != nil {
-			return fmt.Errorf("input of %s is no JSON object", call.Tool)
+			return fmt.Errorf("input of %s is not a JSON object", call.Tool)
 		}
 		if err := n.check(string(call.Input)); err != nil {
 			return fmt.Errorf("input of %s: %w", call.Tool, err)

@@ -16,7 +16,8 @@ type Variables struct {
 	Model   string   // "" when no variable names a model
 }
 
-// advice says what to look at after a failure; "" when waiting is all.
+// advice names what the user can check after a failure; "" when nothing can be
+// done but wait.
 func (e *Endpoint) advice(failure *provider.Error, refused bool) string {
 	var check []string
 	address := ""

@@ -12,8 +12,9 @@ import (
 const remindAfter = 10 * time.Second
 
 // attend runs do, which waits for the server, in a goroutine of its own, and
-// returns what do returns. The consumer, who may only be called from here, hears
-// of a long silence meanwhile; when it breaks off, the request is ended first.
+// returns what do returns. A long silence meanwhile is announced to the consumer,
+// which may be called from this goroutine only; when it breaks off, the request
+// is ended first.
 func attend[T any](x *exchange, do func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

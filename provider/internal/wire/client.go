@@ -10,8 +10,8 @@ import (
 	"github.com/cadre-dev/cadre/provider"
 )
 
-// client returns a client that follows no redirect: Go would take the API key
-// along to another host. nil stands for one of our own, which honours
+// client returns a client that follows no redirect: Go would send the API key
+// to another host. nil stands for one of our own, which honours
 // the proxy variables of the environment.
 func client(given *http.Client) *http.Client {
 	own := &http.Client{}

@@ -37,7 +37,7 @@ const (
 
 // Answer collects the events of one answer.
 type Answer interface {
-	// Add takes in an event, and emits what it carries for the consumer.
+	// Add processes an event, and emits what it carries for the consumer.
 	Add(event Event, emit func(provider.Event) bool) (Silence, error)
 	// Done reports that nothing more will come.
 	Done() bool
@@ -79,7 +79,7 @@ func (e *Endpoint) Exchange(ctx context.Context, body *Body, a Answer, emit func
 		return nil
 	}
 	if err != nil || !a.Whole() {
-		if err = x.failure(ctx, watched, err); ctx.Err() != nil || !x.told {
+		if err = x.failure(ctx, watched, err); ctx.Err() != nil || !x.emitted {
 			return err
 		}
 	}
@@ -103,9 +103,9 @@ type exchange struct {
 	dog      *provider.Watchdog
 	answer   Answer
 	consumer func(provider.Event) bool
-	refused  error // why the response is no answer
+	refused  error // why the response is not an answer
 	id       string
-	told     bool // something of the answer was emitted
+	emitted  bool // something of the answer was
 	stopped  bool // the consumer broke off
 
 	limit    time.Duration // of the silence that lasts
@@ -129,7 +129,7 @@ func (x *exchange) alive() {
 	}
 }
 
-// send makes the request and turns a response that is no answer into an error.
+// send makes the request. A response that is not an answer is an error.
 func (x *exchange) send(ctx context.Context, body *Body) (*http.Response, error) {
 	req, err := x.request(ctx, body)
 	if err != nil {
@@ -146,7 +146,8 @@ func (x *exchange) send(ctx context.Context, body *Body) (*http.Response, error)
 	return resp, nil
 }
 
-// check tells an answer from a refusal, by status and by what came.
+// check returns the error of a response that is not an answer, judged by its
+// status and by how its body begins.
 func (x *exchange) check(resp *http.Response) error {
 	x.dog.Within(x.limits.Patience)
 	if resp.StatusCode != http.StatusOK {
@@ -157,7 +158,7 @@ func (x *exchange) check(resp *http.Response) error {
 	if mediaType == "text/event-stream" {
 		return nil
 	}
-	// Servers label streams in many ways, so look at what came.
+	// Servers label streams in many ways, so what came decides.
 	peeked := bufio.NewReader(resp.Body)
 	first, err := firstByte(peeked)
 	resp.Body = struct {
@@ -176,7 +177,7 @@ func (x *exchange) check(resp *http.Response) error {
 	return e
 }
 
-// firstByte peeks the first byte that is no white space.
+// firstByte peeks at the first byte that is not white space.
 func firstByte(r *bufio.Reader) (byte, error) {
 	for {
 		c, err := r.ReadByte()
@@ -192,7 +193,7 @@ func firstByte(r *bufio.Reader) (byte, error) {
 // maxAnswer bounds the bytes of all events of an answer.
 const maxAnswer = 128 << 20
 
-// read takes in events until the answer is done, the stream ends, or the
+// read processes events until the answer is done, the stream ends, or the
 // consumer breaks off.
 func (x *exchange) read(events *Events) error {
 	size := 0
@@ -228,7 +229,7 @@ func (x *exchange) read(events *Events) error {
 
 // emit passes an event on. The clock stands while the consumer works.
 func (x *exchange) emit(ev provider.Event) bool {
-	x.told = true
+	x.emitted = true
 	x.dog.Hold()
 	x.stopped = x.stopped || !x.consumer(ev)
 	x.within(x.limits.Idle)

@@ -26,7 +26,7 @@ func unreachable(host string, err error) *provider.Error {
 // proxy is what texts about it have in common.
 const proxy = "the proxy"
 
-// cause words what went wrong on the way to host; final means that trying again
+// cause describes what went wrong on the way to host; final means that trying again
 // will not help.
 func cause(host string, err error) (message string, final bool) {
 	var (
@@ -46,7 +46,7 @@ func cause(host string, err error) (message string, final bool) {
 	case errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error"): // how crypto/tls wraps alerts
 		return fmt.Sprintf("TLS with %s: %s", host, op.Err), true
 	case strings.Contains(err.Error(), "Proxy Authentication Required"):
-		return proxy + " wants a user name and password", true
+		return proxy + " requires a user name and password", true
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return fmt.Sprintf("connect to %s: %s", proxy, op.Err), false
 	case errors.As(err, &op) && op.Op == "dial":

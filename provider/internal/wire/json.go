@@ -19,7 +19,7 @@ var plain = func() (table [256]bool) {
 	return table
 }()
 
-// AppendString appends s as a JSON string. Bytes that are no UTF-8 become
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
 // U+FFFD, since servers refuse a body that has them.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')

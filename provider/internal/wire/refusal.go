@@ -28,7 +28,7 @@ const (
 	errorBodyWithin = 5 * time.Second
 )
 
-// refusal is the error of a response that is no answer.
+// refusal is the error of a response that is not an answer.
 func refusal(resp *http.Response) *provider.Error {
 	body := errorBody(resp)
 	said := readError(body)
@@ -50,7 +50,7 @@ func refusal(resp *http.Response) *provider.Error {
 	}
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		e.Final = true
-		e.Message = proxy + " wants a user name and password: " + e.Message
+		e.Message = proxy + " requires a user name and password: " + e.Message
 	}
 	if resp.Header.Get("X-Should-Retry") == "false" && resp.StatusCode != http.StatusTooManyRequests {
 		e.Final = true
@@ -58,7 +58,7 @@ func refusal(resp *http.Response) *provider.Error {
 	return e
 }
 
-// StreamError is the error that an event in the middle of an answer tells of.
+// StreamError is the error that an event in the middle of an answer reports.
 func StreamError(data []byte) *provider.Error {
 	said := readError(data)
 	status, err := strconv.Atoi(said.Code) // gateways pass on the status that they got

@@ -19,12 +19,12 @@ type Event struct {
 }
 
 // Events reads a stream of server-sent events (WHATWG HTML §9.2), where lines
-// may end in LF, CR or CRLF. The decoder of the SDKs was not taken: it waits for
-// ever on CR, loses an event without a blank line behind it, and allocates for
-// each event.
+// may end in LF, CR or CRLF. The decoders of the official SDKs are not used: they
+// wait for ever on CR, lose an event without a blank line behind it, and allocate
+// for each event.
 type Events struct {
 	src     io.Reader
-	buf     []byte // read, not yet taken: buf[pos:]
+	buf     []byte // buf[pos:] was read and is not processed yet
 	pos     int
 	scanned int  // buf[pos:scanned] has no line end
 	skipLF  bool // the last line ended in CR: a LF that follows belongs to it
@@ -79,7 +79,7 @@ func (e *Events) Err() error {
 var errTooLong = fmt.Errorf("an event has more than %d bytes", MaxEvent)
 
 // last decides about what stands after the last blank line. Servers leave out
-// the blank line, so a whole event is taken; half of one is a cut stream.
+// the blank line, so a whole event counts; half of one is a cut stream.
 func (e *Events) last(line []byte) bool {
 	if !errors.Is(e.err, io.EOF) {
 		return false
@@ -99,7 +99,7 @@ func (e *Events) dispatch() bool {
 	return true
 }
 
-// field takes in one line. Comments are skipped, and id and retry, for which a
+// field processes one line. Comments are skipped, and id and retry, for which a
 // request has no use.
 func (e *Events) field(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
@@ -120,7 +120,7 @@ func (e *Events) field(line []byte) {
 // an error it returns what stands after the last line end.
 func (e *Events) line() ([]byte, error) {
 	for {
-		if line, ok := e.take(); ok {
+		if line, ok := e.cutLine(); ok {
 			return line, nil
 		}
 		if err := e.fill(); err != nil {
@@ -131,8 +131,8 @@ func (e *Events) line() ([]byte, error) {
 	}
 }
 
-// take cuts a line off the buffer, if there is a whole one.
-func (e *Events) take() ([]byte, bool) {
+// cutLine cuts a line off the buffer, if there is a whole one.
+func (e *Events) cutLine() ([]byte, bool) {
 	if e.skipLF && e.pos < len(e.buf) {
 		if e.buf[e.pos] == '\n' {
 			e.pos++
@@ -159,7 +159,7 @@ func (e *Events) take() ([]byte, bool) {
 	return line, true
 }
 
-// fill reads more into the buffer, after moving what is not taken to its front.
+// fill reads more into the buffer, after moving what is not processed to its front.
 func (e *Events) fill() error {
 	if e.pos > 0 {
 		e.buf = append(e.buf[:0], e.buf[e.pos:]...)

@@ -49,7 +49,7 @@ func damaged(t *rapid.T, events [][]byte) []byte {
 }
 
 // CheckAnyStream holds that no stream makes the decoder panic, hang, or give a call whose
-// input is no object; and it does not matter how its bytes arrive.
+// input is not an object, and that it does not matter how its bytes arrive.
 func CheckAnyStream(t rapid.TB, decode Decode, stream []byte) {
 	t.Helper()
 	got, err := decode(bytes.NewReader(stream))

@@ -30,8 +30,8 @@ func Always(reply fakeapi.Reply) fakeapi.Script {
 	return func(*fakeapi.Request) fakeapi.Reply { return reply }
 }
 
-// Heard is what a stream yielded.
-type Heard struct {
+// Collected is what a stream yielded.
+type Collected struct {
 	Deltas  []provider.Event
 	Waits   []provider.Waiting
 	Retries []provider.Retrying
@@ -39,9 +39,9 @@ type Heard struct {
 	Err     error           // the last
 }
 
-// Listen sends a request and hears the stream to its end.
-func Listen(ctx context.Context, m provider.Model, req provider.Request) Heard {
-	var h Heard
+// Collect sends a request and reads the stream to its end.
+func Collect(ctx context.Context, m provider.Model, req provider.Request) Collected {
+	var h Collected
 	for ev, err := range m.Stream(ctx, req) {
 		if err != nil {
 			h.Err = err
@@ -62,7 +62,7 @@ func Listen(ctx context.Context, m provider.Model, req provider.Request) Heard {
 }
 
 // Whole is the reply of a stream that must have a whole one.
-func (h Heard) Whole(t testing.TB) provider.Reply {
+func (h Collected) Whole(t testing.TB) provider.Reply {
 	t.Helper()
 	if h.Err != nil || h.Reply == nil || h.Reply.Broken != nil {
 		t.Fatalf("error %v, reply %+v; want a whole reply", h.Err, h.Reply)
@@ -71,7 +71,7 @@ func (h Heard) Whole(t testing.TB) provider.Reply {
 }
 
 // Failure is the error of a stream that must have one.
-func (h Heard) Failure(t testing.TB) *provider.Error {
+func (h Collected) Failure(t testing.TB) *provider.Error {
 	t.Helper()
 	var e *provider.Error
 	if !errors.As(h.Err, &e) {
@@ -80,7 +80,7 @@ func (h Heard) Failure(t testing.TB) *provider.Error {
 	return e
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Golden compares a body, indented, with a golden file.
 func Golden(t testing.TB, path string, body []byte) {
