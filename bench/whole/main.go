@@ -177,8 +177,8 @@ func (b *bench) oneTurn(ctx context.Context, times int) ([]row, error) {
 		return nil, err
 	}
 	return []row{
-		ratio("one turn, whole process", collect(ours, whole), collect(limits, whole), 2),
-		ratio("start to first request", collect(ours, first), collect(limits, first), 2),
+		ratio("one turn, whole process", collect(ours, whole), collect(limits, whole), 1.8),
+		ratio("start to first request", collect(ours, first), collect(limits, first), 1.8),
 		bytesWithin("peak memory after one turn", slices.Max(collect(ours, peak)), 40, mebibyte, "MiB"),
 	}, nil
 }
@@ -202,9 +202,9 @@ func (b *bench) toolTurns(ctx context.Context, turns, times int) ([]row, error) 
 	}
 	var rows []row
 	if turns <= 200 {
-		rows = append(rows, above("a tool turn, at turn 10", around(ours, 10), around(limits, 10), 2*time.Millisecond))
+		rows = append(rows, above("a tool turn, at turn 10", around(ours, 10), around(limits, 10), 500*time.Microsecond))
 	}
-	rows = append(rows, above(fmt.Sprintf("a tool turn, at turn %d", turns), around(ours, turns), around(limits, turns), 2*time.Millisecond))
+	rows = append(rows, above(fmt.Sprintf("a tool turn, at turn %d", turns), around(ours, turns), around(limits, turns), 500*time.Microsecond))
 	memory := bytesWithin(fmt.Sprintf("peak memory after %d tool turns", turns), slices.Max(collect(ours, peak)), 60, mebibyte, "MiB")
 	if turns > 200 {
 		memory.bound, memory.over = "", false // no bound is set for it
