@@ -126,7 +126,7 @@ func encodeSystem(system []string) []byte {
 }
 
 func encodeTools(tools []provider.Tool) []byte {
-	dst := []byte(`"tools":[`)
+	dst := append(wire.BufferFor(tools), `"tools":[`...)
 	for i, t := range tools {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -30,6 +30,16 @@ type toolset struct {
 // NewToolsets makes an empty memory for one dialect.
 func NewToolsets(encode func([]provider.Tool) []byte) *Toolsets { return &Toolsets{encode: encode} }
 
+// BufferFor is an empty buffer for the encoding of tools, large enough not to
+// grow as a rule: the first request of a run waits for it.
+func BufferFor(tools []provider.Tool) []byte {
+	size := 0
+	for _, t := range tools {
+		size += len(t.Name) + len(t.Description) + len(t.Schema) + 128
+	}
+	return make([]byte, 0, size+size/16)
+}
+
 // Encode returns the encoding of tools, which the caller must not change.
 func (t *Toolsets) Encode(tools []provider.Tool) []byte {
 	t.mu.Lock()
