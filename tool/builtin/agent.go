@@ -33,11 +33,11 @@ type SubAgentRequest struct {
 	Prompt      string
 	Description string // in a few words
 	MaxTurns    int    // 0: no limit
-	Resume      string // agent id of an earlier run to go on with; "" for a new one
+	Resume      string // agent id of an earlier run to continue; "" for a new one
 	Background  bool
 }
 
-// SubAgentResult is what became of it.
+// SubAgentResult is the outcome of a [SubAgentRequest].
 type SubAgentResult struct {
 	AgentID   string
 	Content   []transcript.Block // its last reply
@@ -56,9 +56,9 @@ type AgentType struct {
 	Description string // when to use it, for the model
 }
 
-// AgentTool starts sub-agents, and teammates when the caller leads a team. The
-// types stand in its description: they must be the same for all agents of a
-// team.
+// AgentTool starts sub-agents, and teammates when the caller leads a team. Its
+// description lists the types, which must be the same for all agents of a team: they
+// share a prompt cache.
 func AgentTool(teams *team.Teams, spawner Spawner, types []AgentType) tool.Tool {
 	lines := make([]string, len(types))
 	for i, t := range types {
@@ -76,36 +76,36 @@ type agentTool struct {
 	spec    tool.Spec
 }
 
-const agentDescription = `Starts another agent for a part of the work. It has a fresh context window: it knows only the prompt that you give it.
+const agentDescription = `Starts another agent for part of the work. It has a fresh context window: it knows only the prompt that you give it.
 
 Types of agents (subagent_type):
 %s
 
 Two ways to use it:
 
-1. A sub-agent (no name): it works, and its last reply is the result of this call. Use it for a search or a look-around that would fill your own context, for a piece of work that stands by itself, and for several such pieces at once: calls in the same reply run side by side. It cannot ask you anything while it works.
+1. A sub-agent (no name): it works, and its last reply is the result of this call. Use it for a broad search that would fill your own context, for a self-contained piece of work, and for several such pieces at once: calls in the same reply run in parallel. It cannot ask you anything while it works.
    - resume: the agentId of an earlier run continues that run with the new prompt; it still knows everything from before.
-   - run_in_background: the call returns at once and you are told when the agent is done.
-   - max_turns: an upper limit of its rounds.
+   - run_in_background: the call returns at once and you are notified when the agent is done.
+   - max_turns: the most rounds it may use.
 
-2. A teammate (with name, when you lead a team): it joins the team, keeps running, shares the task list and writes and reads mail. The call returns as soon as it runs; do not wait for it, its messages come by themselves. Give it a short name that says what it does ("parser", "tester"), and in the prompt its part, which files are its own, whom to ask, and what to report.
-   - mode "plan": it may only read and search until its plan is approved, which it sends by itself. Use it where a wrong start would be expensive.
+2. A teammate (with name, when you lead a team): it joins the team, keeps running, shares the task list and writes and reads mail. The call returns as soon as it runs; do not wait for it, its messages arrive by themselves. Give it a short name that says what it does ("parser", "tester"), and say in the prompt what its part is, which files belong to it, whom to ask, and what to report.
+   - mode "plan": it may only read and search until the plan that it submits is approved. Use it where a wrong start would be expensive.
    - use_splitpane false: where teammates run in panes of a terminal, this one gets a window of its own.
 
-Do not use it for what you can do in a few calls yourself: reading a file you know, or searching for one name.
+Do not use it for what you can do in a few calls yourself, such as reading a known file or searching for one name.
 
-A good prompt names the goal and why, the files and places that you know already, whether to change files or only to look, how to check the result, and in what form to answer. The answer comes to you, not to the person: tell the person what matters in it. Trust but verify: look at what a sub-agent changed before you call it done.`
+A good prompt gives the goal and the reason for it, the files and places that you already know, whether to change files or only to read, how to check the result, and in what form to answer. The answer comes to you, not to the person: tell the person what matters in it. Trust but verify: inspect what a sub-agent changed before you call it done.`
 
 const agentSchema = `{"type":"object","properties":{` +
 	`"description":{"type":"string","description":"The work in 3 to 5 words"},` +
-	`"prompt":{"type":"string","description":"What the agent is to do; all that it will know"},` +
+	`"prompt":{"type":"string","description":"What the agent is to do; this is all that it will know"},` +
 	`"subagent_type":{"type":"string","description":"Which type of agent"},` +
-	`"model":{"type":"string","enum":["sonnet","opus","haiku"],"description":"Model to use; the usual one when left out"},` +
+	`"model":{"type":"string","enum":["sonnet","opus","haiku"],"description":"Model to use; by default the usual one"},` +
 	`"resume":{"type":"string","description":"agentId of an earlier run to continue"},` +
-	`"run_in_background":{"type":"boolean","description":"Return at once; you are told when it is done"},` +
-	`"max_turns":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991,"description":"At most so many rounds"},` +
+	`"run_in_background":{"type":"boolean","description":"Return at once; you are notified when it is done"},` +
+	`"max_turns":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991,"description":"Maximum number of rounds"},` +
 	`"name":{"type":"string","description":"Name of a teammate to start"},` +
-	`"team_name":{"type":"string","description":"The team that it joins; your own when left out"},` +
+	`"team_name":{"type":"string","description":"The team that it joins; by default your own"},` +
 	`"mode":{"type":"string","enum":["acceptEdits","bypassPermissions","default","delegate","dontAsk","plan"],"description":"plan: a teammate must have its plan approved before it changes anything. Other values have no effect: every agent works in the mode of the session that starts it"},` +
 	`"use_splitpane":{"type":"boolean","description":"false gives a teammate a window of its own instead of a pane"}` +
 	`},"required":["description","prompt","subagent_type"],"additionalProperties":false}`
@@ -133,7 +133,7 @@ type agentInput struct {
 	SplitPane    *bool  `json:"use_splitpane"`
 }
 
-// wantsWindow is whether a teammate's pane is to be a window.
+// wantsWindow reports whether a teammate's pane is to be a window of its own.
 func (in agentInput) wantsWindow() bool { return in.SplitPane != nil && !*in.SplitPane }
 
 // withoutMode says that the mode that was asked for has no effect; "" when it
@@ -163,7 +163,7 @@ func (t agentTool) Run(ctx context.Context, call tool.Call) tool.Result {
 	if in.Name != "" && in.Resume == "" && (leads || in.TeamName != "" && caller.Depth == 0) {
 		return t.spawnTeammate(ctx, caller, in, place)
 	}
-	place.Leave() // sub-agents have no order, and take their time
+	place.Leave() // later calls need not wait for a sub-agent
 	return t.runSubAgent(ctx, caller, call, in)
 }
 
@@ -200,8 +200,8 @@ type teammateSpawned struct {
 	PlanModeRequired bool   `json:"plan_mode_required"`
 }
 
-// spawnTeammate starts a teammate. Those of one reply get names, colours and places on
-// the screen in the order of the calls; what takes long they do beside each other.
+// spawnTeammate starts a teammate. Teammates of one reply get names, colours and places
+// on the screen in the order of the calls; the slow part of their starts runs in parallel.
 func (t agentTool) spawnTeammate(ctx context.Context, caller tool.Caller, in agentInput, place *tool.Place) tool.Result {
 	if err := place.Await(ctx); err != nil {
 		return tool.Error(capitalized(err.Error()))
@@ -306,9 +306,9 @@ type asyncAgent struct {
 
 func asyncLaunched(in agentInput, r SubAgentResult) tool.Result {
 	text := fmt.Sprintf("Async agent launched successfully.\nagentId: %s (an internal id: use it to resume the agent, do not show it to the person)\n"+
-		"The agent works in the background; you are told when it is done.\n"+
-		"Go on with other work, and do not do the agent's part yourself.\n"+
-		"output_file: %s\nRead that file only if you must know how far it is.%s", r.AgentID, r.OutputFile, in.withoutMode(false))
+		"The agent works in the background; you are notified when it is done.\n"+
+		"Continue with other work, and do not do the agent's part yourself.\n"+
+		"output_file: %s\nRead that file only if you need to know its progress.%s", r.AgentID, r.OutputFile, in.withoutMode(false))
 	return tool.Result{
 		Blocks: []transcript.Block{transcript.TextBlock(text)},
 		Structured: jsonx.MustMarshal(asyncAgent{

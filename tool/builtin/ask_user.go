@@ -18,13 +18,13 @@ type askUser struct{}
 // are asked where permissions are: the answers come back in the call's input.
 func AskUserQuestion() tool.Tool { return askUser{} }
 
-const askUserDescription = `Asks the person one to four questions with options to choose from, and waits for the answers. Use it when you cannot go on well without a decision that is theirs: between approaches that differ in what matters to them, about what they meant, about something that cannot be undone.
+const askUserDescription = `Asks the person one to four questions with options to choose from, and waits for the answers. Use it when you need a decision that is theirs to make: between approaches that differ in what matters to them, about what they meant, or about something that cannot be undone.
 
-- Do not ask what you can find out by reading the code, or what has a sensible answer that you can name in your reply. Do not ask whether you may go on, or whether a plan is fine.
-- Ask what belongs together in one call. Two to four options each; they should exclude each other unless multiSelect is true. The person can always answer something else in their own words, so there is no need for an option "other".
-- When you would recommend one, put it first and add "(recommended)" to its label.
+- Do not ask what you can find out by reading the code, or what has a sensible default that you can mention in your reply. Do not ask whether you may continue, or whether a plan is fine.
+- Ask related questions in one call. Give two to four options each; they should be mutually exclusive unless multiSelect is true. The person can always answer something else in their own words, so there is no need for an option "other".
+- If you recommend an option, put it first and add "(recommended)" to its label.
 - question: a whole sentence with all that is needed to decide. header: one or two words for a tab, like "Database". label: one to five words. description: what choosing it means, and what it costs.
-- Without a person to ask (a script, or nobody there) nothing is answered: then decide yourself, and say in your reply how.`
+- When there is no person to ask (in a script, for example) there is no answer: then decide yourself, and say in your reply what you decided.`
 
 const askUserSchema = `{"type":"object","properties":{` +
 	`"questions":{"minItems":1,"maxItems":4,"type":"array","description":"The questions","items":{"type":"object","properties":{` +
@@ -56,15 +56,15 @@ type askUserInput struct {
 	Answers map[string]string `json:"answers"`
 }
 
-// Run makes the answers that stand in the input a result. Whoever asked the
-// person has put them there, by question (facts: sdk-contract §3.2).
+// Run turns the answers in the input into a result. Whoever asked the person has
+// added them there, by question (facts: sdk-contract §3.2).
 func (askUser) Run(_ context.Context, call tool.Call) tool.Result {
 	in, failed := parseInput[askUserInput](call)
 	if failed != nil {
 		return *failed
 	}
 	if len(in.Answers) == 0 {
-		return tool.Error("Nobody answered: there is no person to ask here, or they gave no answer. Decide yourself what is most likely wanted, go on, and say in your reply what you decided and why.")
+		return tool.Error("Nobody answered: there is no person to ask here, or they gave no answer. Decide yourself what is most likely wanted, continue, and say in your reply what you decided and why.")
 	}
 	var b strings.Builder
 	b.WriteString("The person answered:")

@@ -21,33 +21,33 @@ type bash struct {
 	jobs *job.Pool
 }
 
-const bashDescription = `Runs a command in a shell (bash, or sh where there is no bash) and gives back what it prints and its exit code. For programs: builds, tests, git, package managers, scripts.
+const bashDescription = `Runs a command in a shell (bash, or sh where there is no bash) and returns its output and exit code. Use it to run programs: builds, tests, git, package managers, scripts.
 
-Not for what other tools do better, with less to go wrong: read files with Read (not cat, head, tail), change them with Edit or Write (not sed, echo or here-documents), find them with Glob (not find, ls) and search in them with Grep (not grep, rg). Talk to the person in your reply, not with echo.
+Do not use it for what other tools do more reliably: read files with Read (not cat, head, tail), change them with Edit or Write (not sed, echo or here-documents), find them with Glob (not find, ls) and search in them with Grep (not grep, rg). Talk to the person in your reply, not with echo.
 
 How it works:
-- Commands start in the working folder. cd lasts: the next command starts where this one ended. Nothing else lasts: variables, functions, aliases and options are gone. Rather than changing folders give absolute paths.
+- Commands start in the working folder. cd persists: the next command starts where this one ended. Nothing else persists: variables, functions, aliases and options are lost. Prefer absolute paths to changing folders.
 - Quote paths with spaces: cd "/path with spaces".
-- There is no terminal and nothing to read from: a command that asks something gets no answer. Use flags that answer in advance (-y, --no-edit, --no-pager), and nothing interactive (vim, less, git rebase -i, a REPL).
-- A command is ended after 2 minutes; timeout (milliseconds, at most 600000) allows up to 10. Nothing is left running: what a command starts with & ends with it.
-- Output over 30000 characters is shown without its middle; the whole is kept in a file that the result names. Better ask for less: a quiet flag, one test, head.
-- Standard output and standard error come together. A failed command is marked as an error with its exit code, and its output says why: read it before you try again.
-- description says in five to ten words what the command does, for the person who may have to allow it.
+- There is no terminal and no input: a command that asks a question gets no answer. Use flags that answer in advance (-y, --no-edit, --no-pager), and nothing interactive (vim, less, git rebase -i, a REPL).
+- A command is terminated after 2 minutes; timeout (milliseconds, at most 600000) allows up to 10. Nothing keeps running: what a command starts with & is terminated when the command ends.
+- Output over 30000 characters is shown without its middle; all of it is kept in a file that the result names. It is better to ask for less: a quiet flag, one test, head.
+- Standard output and standard error are combined. A failed command is marked as an error with its exit code; read its output before you try again.
+- description says in five to ten words what the command does, for the person who may have to approve it.
 
 Several commands:
-- Independent ones: several calls in one reply. Those that need each other: one call, joined with && (or with ; where a failure does not matter). No newlines between commands, other than inside quoted text.
+- Make independent commands several calls in one reply. Join commands that depend on each other in one call with && (or with ; where a failure does not matter). No newlines between commands, other than inside quoted text.
 
-run_in_background: true starts the command and returns at once with its id and the file its output goes to, for servers, watchers and long builds. You are told when it ends: do not wait for it with sleep, and do not look again and again. Leave out the & then. Read the file with Read when you want to know how it goes.
+run_in_background: true starts the command and returns at once with its id and the file its output goes to, for servers, watchers and long builds. Do not add &. You are notified when it ends: do not wait for it with sleep, and do not poll. Read the file with Read when you want to know its progress.
 
 git:
-- Commit, push, or open a pull request only when you were asked to. Look at git status, git diff and git log first; stage the files that belong to the change by name; give the message with -m.
-- Never change the git configuration, skip hooks (--no-verify), amend or rewrite commits that are not yours, push with --force, or throw work away (reset --hard, checkout ., clean -f, branch -D) unless you were asked for exactly that. When a hook fails, mend the cause and make a new commit.`
+- Commit, push, or open a pull request only when you were asked to. Check git status, git diff and git log first; stage the files that belong to the change by name; give the message with -m.
+- Never change the git configuration, skip hooks (--no-verify), amend or rewrite commits that are not yours, push with --force, or discard work (reset --hard, checkout ., clean -f, branch -D) unless you were asked for exactly that. When a hook fails, fix the cause and make a new commit.`
 
 const bashSchema = `{"type":"object","properties":{` +
 	`"command":{"type":"string","description":"The command to run"},` +
-	`"timeout":{"type":"number","description":"Milliseconds after which the command is ended; 120000 when left out, at most 600000"},` +
+	`"timeout":{"type":"number","description":"Milliseconds after which the command is terminated; 120000 by default, at most 600000"},` +
 	`"description":{"type":"string","description":"What the command does, in five to ten words, like \"Run the unit tests of the parser\""},` +
-	`"run_in_background":{"type":"boolean","description":"Return at once and let the command go on; you are told when it ends"},` +
+	`"run_in_background":{"type":"boolean","description":"Return at once and let the command run; you are notified when it ends"},` +
 	`"dangerouslyDisableSandbox":{"type":"boolean","description":"Has no effect: there is no sandbox here"}` +
 	`},"required":["command"],"additionalProperties":false}`
 
@@ -62,7 +62,7 @@ type bashInput struct {
 	Background  bool    `json:"run_in_background"`
 }
 
-// Times that a command is waited for.
+// How long a command may run while the call waits for it.
 const (
 	usualTimeout = 2 * time.Minute
 	maxTimeout   = 10 * time.Minute
@@ -96,7 +96,7 @@ func (t bash) Access(_ context.Context, call tool.Call) tool.Access {
 	return tool.Access{Command: in.Command, Dir: symlink.Follow(t.w.Dir())}
 }
 
-// errTimedOut is why a command was ended that took too long.
+// errTimedOut is why a command that ran too long was terminated.
 var errTimedOut = errors.New("the command took too long")
 
 func (t bash) Run(ctx context.Context, call tool.Call) tool.Result {
@@ -108,7 +108,7 @@ func (t bash) Run(ctx context.Context, call tool.Call) tool.Result {
 		return tool.UseError("command is empty.")
 	}
 	if strings.ContainsRune(in.Command, 0) {
-		return tool.UseError("command contains a NUL character, which no program can be given.")
+		return tool.UseError("command contains a NUL character, which cannot be passed to a program.")
 	}
 	dir, remark, err := t.w.workingDir()
 	if err != nil {
@@ -141,8 +141,8 @@ func (t bash) Run(ctx context.Context, call tool.Call) tool.Result {
 	return outcome{in, j, s, ended, context.Cause(ctx), remark}.result()
 }
 
-// helperFiles names the files beside a job's output that help to run it; "" when
-// their folder cannot be made: the command is run without them.
+// helperFiles is how the names of the files begin that help to run a job; they lie
+// beside its output. "" when their folder cannot be made: the command runs without.
 func helperFiles(j *job.Job) string {
 	path := j.Output().Path()
 	if os.MkdirAll(filepath.Dir(path), 0o700) != nil {
@@ -165,7 +165,7 @@ type bashTwin struct {
 	PersistedSize    int64  `json:"persistedOutputSize,omitempty"`
 }
 
-// inBackground is the result of a command that goes on (facts: claude-code §10).
+// inBackground is the result of a command that keeps running (facts: claude-code §10).
 func inBackground(j *job.Job, text, remark string) tool.Result {
 	text = fmt.Sprintf(text, j.ID())
 	if err := j.Output().Err(); err != nil {
@@ -185,7 +185,7 @@ type outcome struct {
 	job    *job.Job
 	run    *shellRun
 	ended  job.Result
-	cause  error // why the waiting ended, when that ended the command
+	cause  error // why the call stopped waiting, when that ended the command
 	remark string
 }
 
@@ -201,7 +201,7 @@ func (o outcome) result() tool.Result {
 		text = "(Bash completed with no output)"
 	}
 	if o.run.exit.Left {
-		text = lines(text, "[Processes that the command left behind were ended. For something that is to go on use run_in_background.]")
+		text = lines(text, "[Processes that the command left running were terminated. Use run_in_background for what is to keep running.]")
 	}
 	return tool.Result{
 		Text: lines(verdict, text, o.remark), IsError: verdict != "", Structured: jsonx.MustMarshal(twin),
@@ -216,9 +216,9 @@ func (o outcome) verdict() string {
 		if o.in.timeout() == maxTimeout {
 			hint = "Run it in the background."
 		}
-		return fmt.Sprintf("The command was ended because it took longer than %s. %s What it printed until then:", o.in.timeout(), hint)
+		return fmt.Sprintf("The command was terminated because it ran longer than %s. %s Its output until then:", o.in.timeout(), hint)
 	case o.ended.Status == job.Killed:
-		return "The command was interrupted and ended before it was done. What it printed until then:"
+		return "The command was interrupted before it was done. Its output until then:"
 	case o.ended.Err != nil:
 		return "The command could not be run: " + o.ended.Err.Error()
 	case o.run.exit.Code != 0:
@@ -235,8 +235,8 @@ func (o outcome) verdict() string {
 // sdk-contract §3.5, bashOutputMaxChars).
 const maxBashOutput = 30_000
 
-// shownOutput is the output as the model gets it, and where all of it is when
-// that is more.
+// shownOutput is the output as the model gets it, and where the complete output is
+// when that is longer.
 type shownOutput struct {
 	text string
 	path string
@@ -257,14 +257,14 @@ func (o outcome) output() shownOutput {
 		return shownOutput{text: head}
 	}
 	if err := out.Persist(); err != nil {
-		return shownOutput{text: lines(head, fmt.Sprintf("[Here a part of the %d bytes is left out, and could not be kept: %v.]", held.Total, err), tail)}
+		return shownOutput{text: lines(head, fmt.Sprintf("[Part of the output (%d bytes) is left out here, and was not kept: %v.]", held.Total, err), tail)}
 	}
-	note := fmt.Sprintf("[Here a part is left out. The whole output, %d bytes, is in %s: search it with Grep, or read parts of it with Read.]", held.Total, out.Path())
+	note := fmt.Sprintf("[Part of the output is left out here. All of it (%d bytes) is in %s: search it with Grep, or read parts of it with Read.]", held.Total, out.Path())
 	return shownOutput{lines(head, note, tail), out.Path(), held.Total}
 }
 
-// fromWhole leaves out the rest of a line or of a control sequence that was cut
-// off in front, unless that is much.
+// fromWhole drops the remainder of a line or control sequence whose beginning was
+// cut off, unless that is a large part of the text.
 func fromWhole(raw []byte) []byte {
 	if i := bytes.IndexByte(raw[:len(raw)/4], '\n'); i >= 0 {
 		return raw[i+1:]
@@ -275,7 +275,7 @@ func fromWhole(raw []byte) []byte {
 	return raw
 }
 
-// tidy takes empty lines away at the start, and white space at the end.
+// tidy removes empty lines at the start, and white space at the end.
 func tidy(text string) string {
 	text = strings.TrimRight(text, " \t\n")
 	for {
@@ -287,7 +287,7 @@ func tidy(text string) string {
 	}
 }
 
-// lines puts the parts that are not empty below each other.
+// lines joins the parts that are not empty with line ends.
 func lines(parts ...string) string {
 	var filled []string
 	for _, part := range parts {

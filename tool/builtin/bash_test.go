@@ -179,7 +179,7 @@ func TestBashWithoutItsFolder(t *testing.T) {
 	if err := os.Remove(d.path("gone")); err != nil {
 		t.Fatal(err)
 	}
-	want := d.dir + "\n[The working folder " + d.path("gone") + " does not exist any more; this ran in " + d.dir + ".]"
+	want := d.dir + "\n[The working folder " + d.path("gone") + " no longer exists; this ran in " + d.dir + ".]"
 	if got := d.ok("Bash", args{"command": "pwd"}); got != want {
 		t.Errorf("got %q", got)
 	}
@@ -221,7 +221,7 @@ func TestBashTimesOut(t *testing.T) {
 	d := newDesk(t)
 	r := d.call("Bash", args{"command": "echo before; sleep 1000", "timeout": 300})
 	twin := twinOf(t, r)
-	if want := "The command was ended because it took longer than 300ms. Give it a longer timeout (at most 600000), or run it in the background. What it printed until then:\nbefore"; r.Text != want || !r.IsError {
+	if want := "The command was terminated because it ran longer than 300ms. Give it a longer timeout (at most 600000), or run it in the background. Its output until then:\nbefore"; r.Text != want || !r.IsError {
 		t.Errorf("got %q", r.Text)
 	}
 	if !twin.Interrupted || twin.TimedOutAfter != 300 || twin.Stdout != "before" {
@@ -267,7 +267,7 @@ func TestBashIsInterrupted(t *testing.T) {
 	}
 	cancel(errors.New("the person pressed Ctrl+C"))
 	r := <-done
-	pid, found := strings.CutPrefix(r.Text, "The command was interrupted and ended before it was done. What it printed until then:\n")
+	pid, found := strings.CutPrefix(r.Text, "The command was interrupted before it was done. Its output until then:\n")
 	if !found || !r.IsError || !twinOf(t, r).Interrupted {
 		t.Fatalf("got %+v", r)
 	}
@@ -295,7 +295,7 @@ func TestBashLongOutput(t *testing.T) {
 	r := d.call("Bash", args{"command": "seq 1 1500000"}) // about 10 MB
 	twin := twinOf(t, r)
 	if r.IsError || len(r.Text) > 31_000 || !strings.HasPrefix(r.Text, "1\n2\n3\n") || !strings.HasSuffix(r.Text, "\n1500000") ||
-		!strings.Contains(r.Text, "[Here a part is left out. The whole output, 10888896 bytes, is in "+twin.PersistedPath+": ") {
+		!strings.Contains(r.Text, "[Part of the output is left out here. All of it (10888896 bytes) is in "+twin.PersistedPath+": ") {
 		t.Errorf("%d characters: %.100q … %q", len(r.Text), r.Text, r.Text[len(r.Text)-100:])
 	}
 	if info, err := os.Stat(twin.PersistedPath); err != nil || info.Size() != 10888896 || twin.PersistedSize != 10888896 {
@@ -315,7 +315,7 @@ func TestBashLongOutput(t *testing.T) {
 		t.Errorf("%d characters", n)
 	}
 	r = d.call("Bash", args{"command": "i=0; while [ $i -lt 20000 ]; do printf '\\033[31m\\033]52;c;aGFjaw==\\007'; i=$((i+1)); done; echo end"})
-	if !strings.HasPrefix(r.Text, "[Here a part is left out.") || !strings.HasSuffix(r.Text, "]\nend") {
+	if !strings.HasPrefix(r.Text, "[Part of the output is left out here.") || !strings.HasSuffix(r.Text, "]\nend") {
 		t.Errorf("got %.300q", r.Text)
 	}
 	if err := os.WriteFile(d.path("raw"), []byte("\xff\xfe\x00\x01binary\n"), 0o600); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// maxChanged is the size up to which Edit and Write look into a file.
+// maxChanged is the largest file that Edit and Write read in order to change it.
 const maxChanged = 64 << 20
 
 // existing is a file before it is changed.
@@ -26,8 +26,8 @@ type existing struct {
 	content []byte
 }
 
-// loadExisting reads a file that is going to be changed. That there is none is
-// no error.
+// loadExisting reads a file that is about to be changed. A missing file is not an
+// error.
 func loadExisting(real string) (existing, error) {
 	file, info, err := openRegular(real)
 	if err != nil {
@@ -44,15 +44,15 @@ func loadExisting(real string) (existing, error) {
 	return existing{info, content}, err
 }
 
-// changing is a file that is being changed: its path as people write it, where
-// that is, and what was there.
+// changing is a file that is being changed: its path as people write it, the path
+// behind symbolic links, and the file before the change.
 type changing struct {
 	shown, real string
 	old         existing
 }
 
-// change runs fn on a file that the session may change, and that nobody else of
-// this runtime changes meanwhile.
+// change runs fn on a file that the session may change, and that no other session of
+// this runtime changes at the same time.
 func (w *Workspace) change(ctx context.Context, path string, fn func(changing) tool.Result) tool.Result {
 	shown, real := w.locate(path)
 	end, err := w.ledger.begin(ctx, real)
@@ -81,17 +81,16 @@ func (w *Workspace) keep(ctx context.Context, at changing, content []byte) error
 	moment := w.ledger.note(tool.CallerFrom(ctx), at.real)
 	info, err := os.Stat(at.real)
 	if err != nil {
-		return nil // it is written; somebody took it away since
+		return nil // it was written; somebody has removed it since
 	}
 	w.saw(at.real, sightOf(content, info, moment))
 	return nil
 }
 
-// replaceFile puts content into the file at once: a reader sees the old or the
-// new, and a crash leaves one of them. An existing file keeps its mode; one that
-// must not be written is refused although the folder would allow it. A file with
-// several names, or of another user, is written in place: a new file would not
-// be the same.
+// replaceFile replaces the content of the file atomically: a reader sees the old or
+// the new, and a crash leaves one of them. An existing file keeps its mode; a
+// read-only one is refused although its folder would allow replacing it. A file with
+// several names, or of another user, is written in place: a new file would lose them.
 func replaceFile(path string, old os.FileInfo, content []byte) error {
 	mode := os.FileMode(0o666) // the system's mask applies
 	if old != nil {
@@ -113,7 +112,7 @@ func replaceFile(path string, old os.FileInfo, content []byte) error {
 	}
 	file, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if old != nil && errors.Is(err, fs.ErrPermission) {
-		return overwrite(path, content) // the folder takes no new file
+		return overwrite(path, content) // no new file can be made in the folder
 	}
 	if err != nil {
 		return err
@@ -168,8 +167,8 @@ type hunk struct {
 	Lines    []string `json:"lines"`
 }
 
-// maxPatched is the size up to which the twin of a result has the old text and
-// the difference to the new.
+// maxPatched is the largest file for which the structured result has the old text
+// and the difference to the new.
 const maxPatched = 1 << 20
 
 // patchOf is the difference between two texts with three lines of context;
@@ -181,7 +180,7 @@ func patchOf(before, after string) []hunk {
 	}
 	diff, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), udiff.DefaultContextLines)
 	if err != nil {
-		return hunks // cannot be: the edits are of this very text
+		return hunks // impossible: the edits are of this very text
 	}
 	for _, h := range diff.Hunks {
 		out := hunk{OldStart: h.FromLine, NewStart: h.ToLine}

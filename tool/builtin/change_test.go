@@ -170,7 +170,7 @@ func TestEditTellsWhoChangedTheFile(t *testing.T) {
 	d.refused("Edit", edit, `by agent "Explore" after you read it`)
 	d.ok("Read", args{"file_path": path})
 	d.put("src/x.go", "package w\n") // bob is long done: it was not he
-	d.refused("Edit", edit, "since you read it, by a command, the person, or another program")
+	d.refused("Edit", edit, "since you read it, by a command, by the person, or by another program")
 }
 
 func TestEditAcceptsAFileThatWasOnlyTouched(t *testing.T) {
@@ -257,11 +257,11 @@ func TestEditExplainsNoMatch(t *testing.T) {
 	}{
 		{"    result := width * height\n    return result", "x", []string{"white space", "     4\t\tresult := width * height\n     5\t\treturn result"}},
 		{"     4\t\tresult := width * height", "x", []string{"line number"}},
-		{"var done = false", "var done = true", []string{"new_string is there already, in line 8"}},
+		{"var done = false", "var done = true", []string{"new_string is already there, in line 8"}},
 		{"func Area(width, height int) int {\n\treturn width * height\n}", "x", []string{"not the same", "     3\tfunc Area(width, height int) int {\n     4\t\tresult := width * height\n     5\t\treturn result"}},
 		{"func Area(width int, height int) float64 {", "x", []string{"not the same", "     3\tfunc Area("}},
 		{"SELECT * FROM users", "x", []string{"nothing like it"}},
-		{"caf\uFFFD", "x", []string{"no UTF-8"}},
+		{"caf\uFFFD", "x", []string{"not UTF-8"}},
 	}
 	for _, tt := range tests {
 		d.refused("Edit", args{"file_path": path, "old_string": tt.old, "new_string": tt.new}, append(tt.want, "old_string was not found in "+path)...)

@@ -12,22 +12,22 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// checker runs the checks of tasks by the means that Bash has: a job, the
-// workspace's environment, the same limits.
+// checker runs the checks of tasks as Bash runs commands: as a job, with the
+// environment of the workspace and the same limits.
 type checker struct {
 	space *Workspace
 	jobs  *job.Pool
 }
 
-// checkTime is how long a check may take.
+// checkTime is how long a check may run.
 const checkTime = maxTimeout
 
 // maxCheckOutput is how many characters of what a failed check printed are
 // shown: its end, where programs say what is wrong.
 const maxCheckOutput = 10_000
 
-// dir is where a check runs: the folder that the caller was started in, wherever
-// its commands have gone since.
+// dir is where a check runs: the folder that the caller was started in, whatever
+// folder its commands have changed to since.
 func (c checker) dir(caller tool.Caller) string {
 	if caller.Cwd != "" {
 		return symlink.Follow(caller.Cwd)
@@ -42,7 +42,7 @@ type checkRun struct {
 	why     string // in one line; "" when it passed
 	output  string // the end of what it printed
 	ended   time.Time
-	unended string // why it did not run to its end, so that it says nothing; "" when it did
+	unended string // why it did not run to its end, and so proves nothing; "" when it did
 }
 
 // run runs a command to its end. When ctx ends, the command is ended too.

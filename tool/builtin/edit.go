@@ -11,22 +11,22 @@ import (
 
 type edit struct{ w *Workspace }
 
-const editDescription = `Changes a part of a file: puts new_string in the place of old_string.
+const editDescription = `Changes part of a file: replaces old_string with new_string.
 
-- Read the file first with Read. The call is refused when the file was not read in this conversation, or was changed by anybody else since; the text then says by whom. Read it again, look whether your change still makes sense, and repeat it.
-- old_string must stand in the file exactly as you give it, character for character, with its indentation (tabs are not spaces). Quote from what Read showed, without the line number and the tab in front of each line.
-- old_string must stand in the file only once. When it does not, add lines around it until it is the only such place, or set replace_all to change every place, for example to rename something.
-- Take no more than is needed to name the place, usually two to four lines, and change no line that has nothing to do with it.
-- new_string is what stands there afterwards, with the same indentation; an empty one deletes. It must differ from old_string.
+- Read the file first with Read. The call is refused when the file was not read in this conversation, or has been changed by somebody else since; the result then says by whom. Read it again, check whether your change still makes sense, and repeat it.
+- old_string must occur in the file exactly as you give it, character for character, with its indentation (tabs are not spaces). Quote from what Read showed, without the line number and the tab in front of each line.
+- old_string must occur in the file only once. Otherwise add surrounding lines until it is unique, or set replace_all to change every occurrence, for example to rename something.
+- Give no more text than is needed to identify the place, usually two to four lines, and do not change unrelated lines.
+- new_string is the text afterwards, with the same indentation; an empty one deletes. It must differ from old_string.
 - Line ends (LF or CRLF) and the encoding of the file stay as they are: write a plain newline.
 - For several places in one file make several calls one after the other, each with its own small change. To replace most of a file use Write.
 - The result shows the lines around the change as they are now; there is no need to read the file again.`
 
 const editSchema = `{"type":"object","properties":{` +
 	`"file_path":{"type":"string","description":"Path of the file, absolute if possible"},` +
-	`"old_string":{"type":"string","description":"The text to replace, exactly as it stands in the file"},` +
-	`"new_string":{"type":"string","description":"The text to put there instead"},` +
-	`"replace_all":{"default":false,"type":"boolean","description":"Replace every place where old_string stands, not just one"}` +
+	`"old_string":{"type":"string","description":"The text to replace, exactly as it is in the file"},` +
+	`"new_string":{"type":"string","description":"The text to replace it with"},` +
+	`"replace_all":{"default":false,"type":"boolean","description":"Replace every occurrence of old_string, not just one"}` +
 	`},"required":["file_path","old_string","new_string"],"additionalProperties":false}`
 
 var editSpec = tool.Spec{Name: "Edit", Description: editDescription, Schema: tool.NewSchema(editSchema), Writes: true}

@@ -10,14 +10,14 @@ import (
 
 type enterPlanMode struct{ planner Planner }
 
-const enterPlanModeDescription = `Puts you into plan mode: until you leave it you can read and search but change nothing, so that you think the work through before you begin it. Nobody has to approve this.
+const enterPlanModeDescription = `Puts you into plan mode: until you leave it you can read and search but change nothing, so that you think the work through before you begin it. This needs no approval.
 
-Use it before work where a wrong start is expensive: a change over many files, a new part with several ways to build it, a change of structure or of a format, or a request that you have to look into before you know what it means. Do not use it for a small or obvious change, for a plain question, or for searching alone.
+Use it before work where a wrong start is expensive: a change across many files, a new part that can be built in several ways, a change of structure or of a format, or a request that you have to investigate before you know what it means. Do not use it for a small or obvious change, for a plain question, or for searching alone.
 
 In plan mode:
-- Read, search, and ask what you have to know. Files cannot be changed and commands do not run, whatever was allowed before; this holds for sub-agents that you start, too.
-- Write the plan to the file that the result of this call names. It is the only one you may write. Say in it what is to change and why, in which files, in which order, how it will be checked, and what you decided against.
-- Call ExitPlanMode when the plan is complete. A person who is there decides then whether it is carried out.`
+- Read, search, and ask what you need to know. Files cannot be changed and commands are not run, whatever was allowed before; this also applies to sub-agents that you start.
+- Write the plan to the file that the result of this call names. It is the only one you may write. Say in it what will change and why, in which files, in which order, how it will be checked, and what you decided against.
+- Call ExitPlanMode when the plan is complete. If there is a person, they then decide whether it is carried out.`
 
 const enterPlanModeSchema = `{"type":"object","properties":{},"additionalProperties":false}`
 
@@ -33,11 +33,11 @@ func (t enterPlanMode) Run(ctx context.Context, _ tool.Call) tool.Result {
 	caller := tool.CallerFrom(ctx)
 	text := "You are in plan mode now. "
 	if isPlanning(t.planner, caller) {
-		text = "You were in plan mode already. "
+		text = "You were already in plan mode. "
 	} else if err := t.planner.EnterPlan(ctx, caller); err != nil {
 		return tool.Error("Plan mode was not entered: " + err.Error() + ".")
 	}
-	text += fmt.Sprintf("Files cannot be changed and no command runs, but for the plan file, which you write with Write and Edit.\n\n"+
+	text += fmt.Sprintf("Commands are not run and files cannot be changed, except the plan file, which you write with Write and Edit.\n\n"+
 		"Plan file: %s\n\nCall ExitPlanMode when the plan in it is complete. %s", t.planner.PlanFile(caller), decides(t.planner.PlanApprover(caller)))
 	result := tool.Text(text)
 	result.Structured = jsonx.MustMarshal(map[string]string{"message": text})
@@ -52,5 +52,5 @@ func decides(by Approver) string {
 	case ApprovedByPerson:
 		return "The person decides about it."
 	}
-	return "Nobody has to approve it: you then carry it out."
+	return "It needs no approval: you then carry it out."
 }

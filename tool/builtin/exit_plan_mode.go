@@ -16,14 +16,14 @@ type exitPlanMode struct {
 
 const exitPlanModeDescription = `Says that your plan is complete and asks to leave plan mode. Call it in plan mode only; otherwise it does nothing.
 
-Before you call it, write the plan to the plan file. This tool takes no plan as a parameter: it reads the file, and whoever decides sees what stands in it.
+Before you call it, write the plan to the plan file. The plan is not a parameter: this tool reads the file, and whoever decides sees its content.
 
-What happens then depends on who you are:
-- In a main session the person sees the plan. When they agree, plan mode is over and you carry the plan out. When they do not, you stay in plan mode: change the plan as they say, or ask them what they want, and call this tool again.
-- A teammate that was told to plan first: the plan goes to the team lead. End your turn; the answer comes as a message. Nothing can be changed before that. When the lead rejects it, change the plan file and call this tool again.
+What happens next depends on who you are:
+- In a main session the person sees the plan. When they agree, plan mode is over and you carry the plan out. Otherwise you stay in plan mode: change the plan as they say, or ask them what they want, and call this tool again.
+- If you are a teammate that has to plan first, the plan goes to the team lead. End your turn; the answer arrives as a message. You cannot change anything before that. When the lead rejects it, change the plan file and call this tool again.
 - An agent that entered plan mode by itself leaves it at once.
 
-Do not ask "is this plan all right?" in words or with AskUserQuestion: this tool asks exactly that. Use AskUserQuestion earlier, for decisions that the plan depends on. Do not call it after work that was only reading and answering.`
+Do not ask "is this plan all right?" in words or with AskUserQuestion: this tool asks exactly that. Use AskUserQuestion earlier, for decisions that the plan depends on. Do not call it when the work was only reading and answering.`
 
 const exitPlanModeSchema = `{"type":"object","properties":{` +
 	`"allowedPrompts":{"type":"array","description":"Kinds of commands that the plan needs. They are shown with the plan and allow nothing by themselves","items":{"type":"object","properties":{` +
@@ -42,8 +42,8 @@ var exitPlanModeSpec = tool.Spec{
 
 func (*exitPlanMode) Spec() tool.Spec { return exitPlanModeSpec }
 
-// Access is a question when a person decides about the plan. What they are shown
-// is what stands in the file, never what the model put into the input.
+// Access is a question when a person decides about the plan. They are shown
+// the content of the file, never what the model put into the input.
 func (t *exitPlanMode) Access(ctx context.Context, call tool.Call) tool.Access {
 	t.asked.forget()
 	caller := tool.CallerFrom(ctx)
@@ -77,11 +77,11 @@ type exitedPlan struct {
 
 func (t *exitPlanMode) Run(ctx context.Context, call tool.Call) tool.Result {
 	caller := tool.CallerFrom(ctx)
-	if approved, asked := t.asked.take(call); asked {
+	if approved, asked := t.asked.use(call); asked {
 		return t.approved(ctx, caller, approved)
 	}
 	if !isPlanning(t.planner, caller) {
-		return tool.Text("You are not in plan mode, so there is nothing to leave and nothing was submitted. Go on with the work.")
+		return tool.Text("You are not in plan mode, so there is nothing to leave and nothing was submitted. Continue with the work.")
 	}
 	path := t.planner.PlanFile(caller)
 	plan, refusal := readPlan(path)
@@ -91,22 +91,22 @@ func (t *exitPlanMode) Run(ctx context.Context, call tool.Call) tool.Result {
 	twin := exitedPlan{Plan: plan, IsAgent: caller.AgentID != "", FilePath: path}
 	switch t.planner.PlanApprover(caller) {
 	case ApprovedByPerson:
-		return tool.Error("The person has not seen the plan, since it was not there when they were to be asked. Call ExitPlanMode again.")
+		return tool.Error("The person has not seen the plan, because it did not exist when they were asked. Call ExitPlanMode again.")
 	case ApprovedByLead:
 		return t.submit(ctx, caller, twin)
 	}
 	if err := t.planner.LeavePlan(ctx, caller); err != nil {
 		return stillPlanning(err)
 	}
-	return withTwin("You have left plan mode; nobody had to approve the plan. Carry it out now.\n\nPlan file: "+path, twin)
+	return withTwin("You have left plan mode; the plan needed no approval. Carry it out now.\n\nPlan file: "+path, twin)
 }
 
 func stillPlanning(err error) tool.Result {
 	return tool.Error("You are still in plan mode: " + err.Error() + ".")
 }
 
-// approved is what follows the person's yes to a plan. Their answer may have set
-// another mode already, which is then left alone.
+// approved leaves plan mode after the person has approved the plan. Their answer may
+// have set another mode already, which then stays.
 func (t *exitPlanMode) approved(ctx context.Context, caller tool.Caller, plan string) tool.Result {
 	if isPlanning(t.planner, caller) {
 		if err := t.planner.LeavePlan(ctx, caller); err != nil {

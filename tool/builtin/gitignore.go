@@ -9,7 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// verdict is what a list of patterns says of a path.
+// verdict is what a list of patterns says about a path.
 type verdict int
 
 const (
@@ -61,7 +61,8 @@ func parsePattern(line string) (pattern, bool) {
 	return p, true
 }
 
-// matches takes a path relative to the pattern's folder, with slashes.
+// matches reports whether the pattern matches a path relative to its folder, with
+// slashes.
 func (p pattern) matches(rel string, isDir bool) bool {
 	if p.dirOnly && !isDir {
 		return false
@@ -85,17 +86,17 @@ func judge(patterns []pattern, rel string, isDir bool) verdict {
 	return silent
 }
 
-// ignoreFolder is a folder with the ignore files that count from there on down.
+// ignoreFolder is a folder with the ignore files that apply in it and below.
 type ignoreFolder struct {
 	parent   *ignoreFolder
 	path     string // absolute
 	patterns []pattern
-	isRepo   bool // a repository begins here: nothing above counts
-	inRepo   bool // outside of repositories ignore files do not count
+	isRepo   bool // a repository begins here: nothing above applies
+	inRepo   bool // outside of repositories ignore files do not apply
 }
 
-// ignoresAbove loads what counts for dir: from the start of its repository down
-// to dir itself.
+// ignoresAbove loads the ignore files that apply to dir: from the root of its
+// repository down to dir itself.
 func ignoresAbove(dir string) *ignoreFolder {
 	var chain []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -133,7 +134,7 @@ func (f *ignoreFolder) enter(dir string) *ignoreFolder {
 func (f *ignoreFolder) load(file string) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return // there is none, or it is not for us
+		return // there is none, or it is not readable
 	}
 	for line := range strings.Lines(string(bytes.TrimPrefix(content, []byte(marks[utf8Marked])))) {
 		if p, ok := parsePattern(strings.TrimSuffix(line, "\n")); ok {
@@ -142,8 +143,8 @@ func (f *ignoreFolder) load(file string) {
 	}
 }
 
-// ignores decides about something in the folder f or below it: the nearest file
-// with a pattern for it counts, up to the start of the repository.
+// ignores decides about a path in the folder f or below it: the nearest ignore file
+// with a pattern for it counts, up to the root of the repository.
 func (f *ignoreFolder) ignores(path string, isDir bool) bool {
 	if !f.inRepo {
 		return false

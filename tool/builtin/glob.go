@@ -20,16 +20,16 @@ type glob struct{ w *Workspace }
 
 const globDescription = `Finds files by their names. Use it instead of find or ls in Bash.
 
-- pattern: * stands for anything within one name, ** for any folders in between, ? for one character, {a,b} for either, [abc] for one of these. "*.go" matches only directly in the folder, "**/*.go" in all folders below it too, "src/**/*_test.{ts,tsx}" below src.
-- path is the folder to start from; without it, the working folder. Leave it out rather than giving an empty text.
-- The result lists paths, those changed last first, at most 100. When there are more it says so: use a narrower pattern.
+- pattern: * matches anything within one name, ** for any folders in between, ? for one character, {a,b} for either, [abc] for one of these. "*.go" matches only directly in the folder, "**/*.go" in all folders below it too, "src/**/*_test.{ts,tsx}" below src.
+- path is the folder to start from; by default the working folder. Omit it rather than giving an empty string.
+- The result lists at most 100 paths, the most recently changed first. When there are more it says so: use a narrower pattern.
 - Hidden files are found. What .gitignore excludes (such as node_modules or build results) is found only when nothing else matches, and the result then says so. Folders themselves are not listed.
-- To find files by what is in them use Grep. When you do not know yet what you are looking for and need several rounds of searching, an agent may do that for you.
-- Several patterns can be tried with several calls in one reply.`
+- To find files by their content use Grep. For open-ended searches that need several rounds, consider an agent.
+- Try several patterns with several calls in one reply.`
 
 const globSchema = `{"type":"object","properties":{` +
 	`"pattern":{"type":"string","description":"What the names look like, for example **/*.go"},` +
-	`"path":{"type":"string","description":"Folder to search in; the working folder when left out"}` +
+	`"path":{"type":"string","description":"Folder to search in; by default the working folder"}` +
 	`},"required":["pattern"],"additionalProperties":false}`
 
 var globSpec = tool.Spec{
@@ -65,7 +65,7 @@ func (t glob) Access(_ context.Context, call tool.Call) tool.Access {
 	return tool.Access{Read: []string{real}}
 }
 
-// maxListed is how many files are listed.
+// maxListed is how many files a result lists.
 const maxListed = 100
 
 func (t glob) Run(ctx context.Context, call tool.Call) tool.Result {
@@ -76,7 +76,7 @@ func (t glob) Run(ctx context.Context, call tool.Call) tool.Result {
 	}
 	shown, real, pattern := t.start(in)
 	if !doublestar.ValidatePattern(pattern) {
-		return tool.UseError(fmt.Sprintf("The pattern %q is not valid: look at its brackets and braces.", in.Pattern))
+		return tool.UseError(fmt.Sprintf("The pattern %q is not valid: check its brackets and braces.", in.Pattern))
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
 		return t.w.refuseFolder(shown, err)

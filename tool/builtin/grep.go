@@ -18,30 +18,30 @@ type grep struct{ w *Workspace }
 
 const grepDescription = `Searches the contents of files with a regular expression. Use it instead of grep or rg in Bash.
 
-- pattern has the syntax of ripgrep: "log.*Error", "func\s+\w+", "\bTODO\b". To find signs such as ( ) { } [ ] . * + ? literally, put a backslash before them: "interface\{\}".
-- path is a file, or a folder that is searched with all below it; without it, the working folder.
-- glob ("*.ts", "src/**/*.go", "!*_test.go", "*.{js,jsx}"; several separated by spaces) or type ("go", "py", "ts") narrows down which files are searched. When both are given, glob counts.
-- output_mode: "files_with_matches" (default) lists the paths, those changed last first: best to find out where something is. "content" shows the lines, with file and line number; -A, -B and -C (or context) add lines after, before and around each. "count" gives the number of matching lines per file.
-- -i ignores case. multiline lets a match go over several lines, and . match a newline; otherwise every line is searched by itself.
-- head_limit shows only the first so many lines or files, offset leaves out the first so many: together they page through a long result. Long results are cut and say so; narrow the search down rather than reading all of it.
+- pattern has the syntax of ripgrep: "log.*Error", "func\s+\w+", "\bTODO\b". To find characters such as ( ) { } [ ] . * + ? literally, put a backslash before them: "interface\{\}".
+- path is a file, or a folder that is searched with everything below it; by default the working folder.
+- glob ("*.ts", "src/**/*.go", "!*_test.go", "*.{js,jsx}"; several separated by spaces) or type ("go", "py", "ts") restricts which files are searched. When both are given, glob counts.
+- output_mode: "files_with_matches" (default) lists the paths, the most recently changed first: best to find out where something is. "content" shows the lines, with file and line number; -A, -B and -C (or context) add lines after, before and around each. "count" gives the number of matching lines per file.
+- -i ignores case. multiline lets a match go over several lines, and . match a newline; otherwise each line is searched separately.
+- head_limit shows only the first N lines or files, offset skips the first N: together they page through a long result. Long results are cut and say so; narrow the search rather than reading all of it.
 - Hidden files are searched; binary files and what .gitignore excludes are not, unless path is exactly that file.
-- No match is an answer, not an error. To find files by name use Glob. Independent searches are best made with several calls in one reply.`
+- No match is an answer, not an error. To find files by name use Glob. Make independent searches with several calls in one reply.`
 
 const grepSchema = `{"type":"object","properties":{` +
 	`"pattern":{"type":"string","description":"The regular expression to search for"},` +
-	`"path":{"type":"string","description":"File or folder to search; the working folder when left out"},` +
+	`"path":{"type":"string","description":"File or folder to search; by default the working folder"},` +
 	`"glob":{"type":"string","description":"Which files to search, for example *.ts or **/*.{yml,yaml}"},` +
-	`"output_mode":{"type":"string","enum":["content","files_with_matches","count"],"description":"What to show; files_with_matches when left out"},` +
+	`"output_mode":{"type":"string","enum":["content","files_with_matches","count"],"description":"What to show; files_with_matches by default"},` +
 	`"-B":{"type":"number","description":"Lines to show before each match; content only"},` +
 	`"-A":{"type":"number","description":"Lines to show after each match; content only"},` +
 	`"-C":{"type":"number","description":"Lines to show before and after each match; content only"},` +
 	`"context":{"type":"number","description":"Same as -C"},` +
-	`"-n":{"type":"boolean","description":"Show line numbers; true when left out; content only"},` +
+	`"-n":{"type":"boolean","description":"Show line numbers, the default; content only"},` +
 	`"-i":{"type":"boolean","description":"Ignore case"},` +
 	`"type":{"type":"string","description":"Kind of files to search: go, js, ts, py, rust, java, md and so on"},` +
-	`"head_limit":{"type":"number","description":"Show only the first so many lines or files; 0 for all"},` +
-	`"offset":{"type":"number","description":"Leave out the first so many lines or files"},` +
-	`"multiline":{"type":"boolean","description":"Let matches go over several lines"}` +
+	`"head_limit":{"type":"number","description":"Show only the first N lines or files; 0 for all"},` +
+	`"offset":{"type":"number","description":"Skip the first N lines or files"},` +
+	`"multiline":{"type":"boolean","description":"Let matches span several lines"}` +
 	`},"required":["pattern"],"additionalProperties":false}`
 
 var grepSpec = tool.Spec{
@@ -75,7 +75,7 @@ const (
 	modeCount   = "count"
 )
 
-// query is a search as both engines take it.
+// query is a search in the form that both engines use.
 type query struct {
 	pattern     string
 	dir         string // absolute: where to start
@@ -96,7 +96,7 @@ type fileHits struct {
 	lines []hitLine
 }
 
-// hitLine is a line to show: a match, or one around it.
+// hitLine is a line to show: a match, or one near it.
 type hitLine struct {
 	number int
 	text   string
@@ -106,7 +106,7 @@ type hitLine struct {
 // hits is all that was found, in the order of paths.
 type hits struct {
 	files []fileHits
-	cut   bool // there is more than was taken
+	cut   bool // there are more than these
 }
 
 // patternError says that the regular expression is not valid.
@@ -178,7 +178,7 @@ func (t grep) query(in grepInput, shown, real string) (query, *tool.Result) {
 	return q, t.refuseFile(shown, real)
 }
 
-// refuseFile keeps the engines from files that are no text.
+// refuseFile keeps the engines from files that are not text.
 func (t grep) refuseFile(shown, real string) *tool.Result {
 	file, _, err := openRegular(real)
 	if err != nil {
@@ -219,16 +219,16 @@ func splitGlobs(text string) []string {
 	})
 }
 
-// maxFound is how many bytes of lines are taken; after that a search is ended.
+// maxFound is how many bytes of lines a search collects before it stops.
 const maxFound = 8 << 20
 
 var errEnough = errors.New("enough was found")
 
-// search uses ripgrep when it is installed, else our own engine. Both give the
-// same, but: our own reads no more than maxSearched of a file, its regular
-// expressions know \w, \d, \s and \b for ASCII only and repeat at most 1000
-// times ({1000}), and it never takes a file for text that has a NUL byte far
-// inside, which ripgrep may not notice.
+// search uses ripgrep when it is installed, else our own engine. Their results are
+// the same, except that our own reads no more than maxSearched of a file, that \w,
+// \d, \s and \b of its regular expressions are ASCII only and repetitions end at
+// 1000 ({1000}), and that it always treats a file with a NUL byte as binary, which
+// ripgrep does not notice far inside a file.
 func search(ctx context.Context, q query) (hits, error) {
 	if rg := ripgrep(); rg != "" {
 		return searchWithRipgrep(ctx, rg, q)

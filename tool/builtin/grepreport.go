@@ -10,7 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Limits of what is shown of a search.
+// Limits of what the result of a search shows.
 const (
 	maxMatchLine  = 500   // characters of a line
 	maxGrepResult = 20000 // bytes of the result
@@ -163,7 +163,7 @@ func (r grepReport) files() []string {
 	return out
 }
 
-// page takes the part that was asked for and that is not too long.
+// page cuts the result to the part that was asked for, and to a bearable length.
 func (r grepReport) page(entries []string) (part []string, note string) {
 	all := len(entries)
 	if r.offset >= all {
@@ -184,7 +184,7 @@ func (r grepReport) page(entries []string) (part []string, note string) {
 	if end := r.offset + len(part); len(part) < all {
 		note = fmt.Sprintf("[Shown: %d to %d of %d.", r.offset+1, end, all)
 		if end < all {
-			note += fmt.Sprintf(" Narrow the search down, or go on with offset %d.", end)
+			note += fmt.Sprintf(" Narrow the search, or continue with offset %d.", end)
 		}
 		note += "]"
 	}

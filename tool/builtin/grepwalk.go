@@ -105,7 +105,7 @@ func (m *matcher) all(ctx context.Context, w *walker, kinds []pattern) ([]fileHi
 	return found, err
 }
 
-// size is about how many bytes the file's part of a result has.
+// size estimates how many bytes the file's part of a result has.
 func (f fileHits) size() int {
 	n := len(f.rel)
 	for _, l := range f.lines {
@@ -180,7 +180,7 @@ func readSearched(path string) ([]byte, bool) {
 	return content, bytes.IndexByte(content, 0) < 0
 }
 
-// lineStarts are the places where lines begin, and the end of the content.
+// lineStarts are the offsets at which lines begin, and the end of the content.
 func lineStarts(content []byte) []int {
 	starts := make([]int, 0, bytes.Count(content, []byte("\n"))+2)
 	for at := 0; at < len(content); {

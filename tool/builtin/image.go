@@ -12,11 +12,11 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// maxImage is the size up to which models take an image: 5 MB in base64.
+// maxImage is the largest image that models accept: 5 MB in base64.
 const maxImage = 5_000_000 / 4 * 3
 
-// imageType is the media type of an image that models can see, known by what
-// the file starts with; "" for anything else.
+// imageType is the media type of an image that models can see, recognized by how
+// the file begins; "" for anything else.
 func imageType(start []byte) string {
 	switch {
 	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
@@ -47,8 +47,8 @@ type imageTwin struct {
 	OriginalSize int64  `json:"originalSize"`
 }
 
-// readImage shows an image. The picture itself is only in the content: the
-// structured twin would store it a second time.
+// readImage shows an image. The image itself is only in the content: in the
+// structured result it would be stored a second time.
 func readImage(shown, media string, file *os.File, info os.FileInfo) tool.Result {
 	if info.Size() > maxImage {
 		return tool.UseError(fmt.Sprintf("%s is an image of %d bytes; at most %d can be shown. Make a smaller copy of it with a program in Bash (for example: convert FILE -resize 1500x1500 SMALLER), and read that.",

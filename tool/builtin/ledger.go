@@ -44,12 +44,12 @@ func (l *Ledger) last(path string) (change, bool) {
 	return c, ok
 }
 
-// begin claims a file for changing it, and blocks while another agent has it.
-// It returns the cause of ctx when that ends first. The caller must call end.
+// begin claims a file for a change, and blocks while another agent holds it. It
+// returns the cause of ctx when that ends first. The caller must call end.
 func (l *Ledger) begin(ctx context.Context, path string) (end func(), err error) {
 	for {
 		l.mu.Lock()
-		taken, busy := l.busy[path]
+		released, busy := l.busy[path]
 		if !busy {
 			mine := make(chan struct{})
 			l.busy[path] = mine
@@ -58,7 +58,7 @@ func (l *Ledger) begin(ctx context.Context, path string) (end func(), err error)
 		}
 		l.mu.Unlock()
 		select {
-		case <-taken:
+		case <-released:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -72,7 +72,7 @@ func (l *Ledger) release(path string, mine chan struct{}) {
 	close(mine)
 }
 
-// note keeps that the caller changed the file, and returns the moment of it.
+// note records that the caller changed the file, and returns the moment of it.
 func (l *Ledger) note(caller tool.Caller, path string) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *Ledger) note(caller tool.Caller, path string) uint64 {
 	return l.moment
 }
 
-// nameFor is how other agents are told of the caller.
+// nameFor is how the caller is called towards other agents.
 func nameFor(caller tool.Caller) string {
 	switch {
 	case caller.AgentName == "":

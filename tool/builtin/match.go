@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// span is a stretch of a text: from its first byte to behind its last.
+// span is a part of a text: from its first byte up to the one after its last.
 type span struct{ from, to int }
 
-// occurrences finds where old stands in text, from left to right without
+// occurrences finds where old occurs in text, from left to right without
 // overlaps. A line end matches whether it is written \n or \r\n, since models
 // are shown the same for both.
 func occurrences(text, old string) []span {
@@ -29,8 +29,8 @@ func occurrences(text, old string) []span {
 	}
 }
 
-// flatten writes every line end as \n, and tells at which bytes of the result a
-// \r was left out in front of it.
+// flatten writes every line end as \n, and returns at which bytes of the result a
+// \r before it was left out.
 func flatten(text string) (flat string, returns []int) {
 	if !strings.Contains(text, "\r\n") {
 		return text, nil
@@ -52,8 +52,8 @@ func before(sorted []int, limit int) int {
 	return n
 }
 
-// replace puts with in the place of the spans. Its line ends become those that
-// most lines of the text have.
+// replace replaces the spans. The line ends of the new text become those that most
+// lines of the text have.
 func replace(text string, spans []span, with string) string {
 	if usesCRLF(text) {
 		with = strings.ReplaceAll(strings.ReplaceAll(with, "\r\n", "\n"), "\n", "\r\n")

@@ -9,31 +9,31 @@ import (
 // instead, where, and what to do. Nothing is ever changed on a guess.
 func explainNoMatch(text, old, new string) string {
 	if text == "" {
-		return "The file is empty. To fill it give an empty old_string, or use Write."
+		return "The file is empty. To fill it use an empty old_string, or Write."
 	}
 	if startsWithNumber(old) {
-		return "It starts with a line number as Read shows it: leave out the number and the tab in front of every line."
+		return "It starts with a line number as Read shows it: leave out the number and the tab at the start of each line."
 	}
 	lines := splitLines(text)
 	if found, at := findLoosely(lines, old); found > 0 {
-		return "There is a text that differs only in white space: copy it exactly, with its tabs and spaces. The file has:\n" +
+		return "A text that differs only in white space exists: copy it exactly, with its tabs and spaces. The file has:\n" +
 			snippet(lines, found, at)
 	}
 	if new != "" && len(occurrences(text, new)) > 0 {
-		return fmt.Sprintf("But new_string is there already, in line %d: the change may have been made before. Read the file again.",
+		return fmt.Sprintf("But new_string is already there, in line %d: the change may have been made before. Read the file again.",
 			lineAt(text, occurrences(text, new)[0].from))
 	}
 	if strings.Contains(old, "\uFFFD") {
-		return "It contains \uFFFD, which stands for bytes that are no UTF-8. Name the place without them."
+		return "It contains \uFFFD, which stands for bytes that are not UTF-8. Identify the place without them."
 	}
 	if line, count := nearest(lines, old); line > 0 {
-		return "Something like it stands there, but it is not the same. The file has:\n" + snippet(lines, line, count) +
+		return "There is a similar text, but it is not the same. The file has:\n" + snippet(lines, line, count) +
 			"\nRead the file again if you are not sure what is in it."
 	}
-	return "There is nothing like it in the file. Read the file again; perhaps it is another one."
+	return "There is nothing like it in the file. Read the file again; perhaps you mean another one."
 }
 
-// startsWithNumber reports whether text was copied with the numbers of Read.
+// startsWithNumber reports whether text was copied with the line numbers of Read.
 func startsWithNumber(text string) bool {
 	number, _, tab := strings.Cut(strings.TrimLeft(text, " "), "\t")
 	return tab && number != "" && strings.Trim(number, "0123456789") == ""
@@ -50,8 +50,7 @@ func snippet(lines []string, from, count int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// findLoosely looks for old without regard to white space inside and around
-// lines. It returns the number of the first line and how many there are.
+// findLoosely searches for old, ignoring white space inside and around lines. It returns the number of the first line and how many there are.
 func findLoosely(lines []string, old string) (line, count int) {
 	want := squeezed(splitLines(strings.Trim(old, "\r\n")))
 	if strings.Join(want, "") == "" {
@@ -84,7 +83,7 @@ func matches(have, want []string) bool {
 	return true
 }
 
-// squeezed leaves all white space out.
+// squeezed removes all white space.
 func squeezed(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -93,10 +92,9 @@ func squeezed(lines []string) []string {
 	return out
 }
 
-// nearest finds the place of the file that is most like old: the one where most
-// of the lines of old stand, in the order and at the distance they have there.
-// Failing that, it is the line that shares most of its words with the longest
-// line of old.
+// nearest finds the place of the file that is most similar to old: the one with most
+// of the lines of old, in the order and at the distances that they have there. If
+// there is none, it is the line that shares most words with the longest line of old.
 func nearest(lines []string, old string) (line, count int) {
 	want := squeezed(splitLines(old))
 	have := squeezed(lines)

@@ -39,9 +39,8 @@ func similarFiles(path, cwd string) []string {
 	return paths[:min(len(paths), most)]
 }
 
-// nameDistance says how far two file names are apart: 0 for a difference in
-// case only, 1 for another extension, more for typing errors; -1 for names that
-// have nothing to do with each other.
+// nameDistance is how different two file names are: 0 when only their case differs,
+// 1 for another extension, more for typing errors; -1 for unrelated names.
 func nameDistance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if a == b {
@@ -61,8 +60,8 @@ func nameDistance(a, b string) int {
 	return -1
 }
 
-// editDistance counts the letters to add, leave out, change or swap with their
-// neighbours to make a of b. It works on bytes, which is enough for names.
+// editDistance counts the letters to add, remove, change or swap with their
+// neighbours to turn b into a. It works on bytes, which is enough for names.
 func editDistance(a, b string) int {
 	table := make([][]int, len(a)+1)
 	for i := range table {
@@ -87,8 +86,8 @@ func editDistance(a, b string) int {
 	return table[len(a)][len(b)]
 }
 
-// isMissing reports whether err says that there is no such file, also because a
-// part of its path is no folder.
+// isMissing reports whether err says that there is no such file, also because part
+// of its path is not a folder.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

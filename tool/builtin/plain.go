@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// plain is what a program said without what it meant for a terminal: colours,
-// cursor movements, titles, clipboard writes (ECMA-48 control functions). Of a
-// line that was written over, as progress bars do, the last version is left.
+// plain is the output of a program without what is meant for a terminal: colours,
+// cursor movements, titles, clipboard writes (ECMA-48 control functions). Of a line
+// that was overwritten, as progress bars do, the last version remains.
 // The result is valid UTF-8 and has no control characters but tab and newline.
 func plain(raw []byte) string { return plainUpTo(raw, false) }
 
-// plainUpTo is plain for the start of a longer output when cut is set: what is
-// left open at its end is then known to have gone on.
+// plainUpTo is plain for the start of a longer output when cut is set: a sequence
+// that is open at its end then continues in the rest.
 func plainUpTo(raw []byte, cut bool) string {
 	p := plainText{raw: raw, cut: cut, lastEnd: max(bytes.LastIndexByte(raw, '\a'), bytes.LastIndex(raw, []byte("\x1b\\")))}
 	for p.at < len(p.raw) {
@@ -33,7 +33,7 @@ type plainText struct {
 	again bool // a carriage return came: the next character begins the line anew
 }
 
-// step takes one character or sequence.
+// step consumes one character or sequence.
 func (p *plainText) step() {
 	r, size := utf8.DecodeRune(p.raw[p.at:])
 	p.at += size
@@ -60,7 +60,7 @@ func (p *plainText) step() {
 	}
 }
 
-// escape takes what follows an escape character.
+// escape consumes what follows an escape character.
 func (p *plainText) escape() {
 	if p.at == len(p.raw) {
 		return
@@ -78,7 +78,7 @@ func (p *plainText) escape() {
 	}
 }
 
-// function takes the rest of a control function of the set C1, named by the
+// function consumes the rest of a control function of the set C1, named by the
 // byte that follows the escape character.
 func (p *plainText) function(name byte) {
 	switch name {
@@ -103,8 +103,8 @@ func (p *plainText) skipOne(low, high byte) {
 	}
 }
 
-// skipString skips to behind BEL or ESC \. A string without an end is left as
-// text: better something odd than everything that follows gone.
+// skipString skips to behind BEL or ESC \. A string without an end remains
+// as text: that is better than losing everything that follows.
 func (p *plainText) skipString() {
 	if p.lastEnd < p.at {
 		if p.cut {

@@ -11,9 +11,9 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Planner knows and changes the mode of the calling session, and where its plan
-// belongs. The permission rules alone keep a session that plans from changing
-// anything; these tools only begin and end it.
+// Planner reports and changes the mode of the calling session, and says where its
+// plan is kept. Only the permission rules keep a session in plan mode from changing
+// things; these tools merely begin and end the mode.
 type Planner interface {
 	// Mode is the permission mode of the calling session at this moment.
 	Mode(caller tool.Caller) string
@@ -22,18 +22,18 @@ type Planner interface {
 	PlanFile(caller tool.Caller) string
 	// PlanApprover says who decides whether the caller may leave plan mode.
 	PlanApprover(caller tool.Caller) Approver
-	// EnterPlan puts the caller into plan mode. Nobody has to approve.
+	// EnterPlan puts the caller into plan mode. It needs no approval.
 	EnterPlan(ctx context.Context, caller tool.Caller) error
-	// SubmitPlan asks the lead to approve the plan, and returns when the question
-	// is on its way. It lifts nothing: the answer does.
+	// SubmitPlan asks the lead to approve the plan, and returns when the request has
+	// been sent. The caller stays in plan mode until the answer arrives.
 	SubmitPlan(ctx context.Context, caller tool.Caller, plan string) (PlanSubmitted, error)
-	// LeavePlan brings back the mode from before, or that which an approved plan
-	// is carried out in. It is called when the plan was approved by a person, or
-	// needs no approval.
+	// LeavePlan restores the mode from before, or sets the one in which an approved
+	// plan is carried out. It is called when a person has approved the plan, or when
+	// it needs no approval.
 	LeavePlan(ctx context.Context, caller tool.Caller) error
 }
 
-// PlanSubmitted is a plan that waits for its approval.
+// PlanSubmitted is a plan that awaits approval.
 type PlanSubmitted struct {
 	RequestID string
 }
@@ -68,7 +68,7 @@ func readPlan(path string) (plan, refusal string) {
 	case errors.Is(err, os.ErrNotExist):
 		return "", fmt.Sprintf("No plan file found at %s. Please write your plan to this file before calling ExitPlanMode.", path)
 	case err == nil && !info.Mode().IsRegular():
-		return "", fmt.Sprintf("%s is not a plain file, so it cannot be read as a plan.", path)
+		return "", fmt.Sprintf("%s is not a regular file, so it cannot be read as a plan.", path)
 	case err == nil && info.Size() > maxWritten:
 		return "", fmt.Sprintf("The plan in %s has %d bytes, more than the %d allowed. Shorten it: say what changes where, not every line.",
 			path, info.Size(), maxWritten)
@@ -83,9 +83,9 @@ func readPlan(path string) (plan, refusal string) {
 	return string(content), ""
 }
 
-// judged keeps from a call's Access to its Run what was decided about, so that
-// nothing else is done. It is for tools that are not Parallel: their calls come
-// one by one, and it holds the last.
+// judged keeps what a permission decision was about from a call's Access to its Run,
+// so that nothing else is done. It is for tools that are not Parallel: their calls
+// come one at a time, and it holds the last.
 type judged[T any] struct {
 	call  string
 	value T
@@ -95,8 +95,8 @@ func (j *judged[T]) keep(call tool.Call, value T) { j.call, j.value = call.ID, v
 
 func (j *judged[T]) forget() { *j = judged[T]{} }
 
-// take returns what was decided about for this call; false when nothing was.
-func (j *judged[T]) take(call tool.Call) (T, bool) {
+// use returns what was decided about for this call, once; false when nothing was.
+func (j *judged[T]) use(call tool.Call) (T, bool) {
 	kept := *j
 	j.forget()
 	return kept.value, kept.call != "" && kept.call == call.ID

@@ -72,14 +72,14 @@ func (p *planner) call(t *testing.T, by tool.Caller, name, input string, between
 
 func TestEnterPlanMode(t *testing.T) {
 	for approver, says := range map[builtin.Approver]string{
-		builtin.ApprovedByNobody: "Nobody has to approve", builtin.ApprovedByLead: "The lead decides", builtin.ApprovedByPerson: "The person decides",
+		builtin.ApprovedByNobody: "It needs no approval", builtin.ApprovedByLead: "The lead decides", builtin.ApprovedByPerson: "The person decides",
 	} {
 		p := newPlanner(t, "acceptEdits", approver)
 		access, r := p.call(t, chief, "EnterPlanMode", `{}`, nil)
 		if access.Ask || r.IsError || p.mode != "plan" || !strings.Contains(r.Text, "Plan file: "+p.file+"\n") || !strings.Contains(r.Text, says) {
 			t.Errorf("approver %d: %+v, %+v in mode %s", approver, access, r, p.mode)
 		}
-		if _, r = p.call(t, chief, "EnterPlanMode", `{}`, nil); r.IsError || !strings.HasPrefix(r.Text, "You were in plan mode already.") {
+		if _, r = p.call(t, chief, "EnterPlanMode", `{}`, nil); r.IsError || !strings.HasPrefix(r.Text, "You were already in plan mode.") {
 			t.Errorf("again: %+v", r)
 		}
 		if diff := cmp.Diff([]string{"enter"}, p.did); diff != "" {
@@ -121,7 +121,7 @@ func TestExitPlanModeNeedsAPlan(t *testing.T) {
 		if err := os.Mkdir(p.file, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		try("not a plain file")
+		try("not a regular file")
 	}
 }
 

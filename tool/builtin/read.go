@@ -16,16 +16,16 @@ import (
 
 type read struct{ w *Workspace }
 
-const readDescription = `Shows a file of this machine. Use it for every file that you want to know or change; do not use cat, head, tail or sed in Bash for that.
+const readDescription = `Shows a file of this machine. Use it for every file that you want to read or change; do not use cat, head, tail or sed in Bash for that.
 
-- file_path is best given as an absolute path; a relative one starts at the working folder.
-- Without offset and limit it shows up to 2000 lines from the start. When more follows, the end of the result says with which offset to go on. Give offset (the first line, counted from 1) and limit only for files that are too long to be read whole; in all other cases read the whole file, so that you do not decide on half of it.
-- Every line has its number and a tab in front. Neither belongs to the file: leave them out when you quote from it in Edit.
+- file_path should be an absolute path; a relative one starts at the working folder.
+- Without offset and limit it shows up to 2000 lines from the start. When more follows, the end of the result says with which offset to continue. Use offset (the first line, counted from 1) and limit only for files that are too long to read whole; otherwise read the whole file, so that your decisions rest on all of it.
+- Every line starts with its number and a tab. Neither belongs to the file: leave them out when you quote from it in Edit.
 - Lines over 2000 characters are cut, and very long results end early; both say so.
-- Images (PNG, JPEG, GIF, WebP) are shown as images. Other binary files and PDF are not shown: look at them with a program in Bash (file, xxd, pdftotext).
-- For a folder you get the names in it. To find files by name use Glob, by content Grep.
-- Several files can be read with several calls in one reply, which is faster than one after the other. When a file could be one of a few, read them all at once.
-- A file must have been read with this tool before Edit or Write may change it, and read again when somebody else has changed it since.`
+- Images (PNG, JPEG, GIF, WebP) are shown as images. Other binary files and PDF are not shown: inspect them with a program in Bash (file, xxd, pdftotext).
+- For a folder you get the names in it. To find files by name use Glob, by content use Grep.
+- Read several files with several calls in one reply, which is faster than one after the other. When you are not sure which of a few files you need, read them all at once.
+- A file must have been read with this tool before Edit or Write may change it, and again when somebody else has changed it since.`
 
 const readSchema = `{"type":"object","properties":{` +
 	`"file_path":{"type":"string","description":"Path of the file, absolute if possible"},` +
@@ -65,7 +65,7 @@ func (t read) Run(ctx context.Context, call tool.Call) tool.Result {
 		return tool.UseError("file_path is empty.")
 	}
 	shown, real := t.w.locate(in.FilePath)
-	moment := t.w.ledger.now() // before the file is looked at
+	moment := t.w.ledger.now() // before the file is read
 	file, info, err := openRegular(real)
 	if err != nil {
 		return t.refuse(shown, real, err)
@@ -83,7 +83,7 @@ func (t read) Run(ctx context.Context, call tool.Call) tool.Result {
 		return tool.UseError(shown + " is a PDF file, which this tool does not show. If pdftotext is installed, run it with Bash: pdftotext -layout FILE -")
 	}
 	if isBinary(start[:n]) {
-		return tool.UseError(fmt.Sprintf("%s is a binary file of %d bytes and cannot be shown as text. Look at it with a program in Bash, such as file, xxd or strings.", shown, info.Size()))
+		return tool.UseError(fmt.Sprintf("%s is a binary file of %d bytes and cannot be shown as text. Inspect it with a program in Bash, such as file, xxd or strings.", shown, info.Size()))
 	}
 	part, err := readPart(ctx, file, info, max(1, toInt(in.Offset)), lineLimit(in.Limit))
 	if err != nil {
@@ -103,14 +103,14 @@ func lineLimit(limit float64) int {
 	return usual
 }
 
-// Errors of opening something that is no file.
+// Errors of opening something that is not a regular file.
 var (
 	errFolder  = errors.New("is a folder")
 	errSpecial = errors.New("is a device, a pipe or a socket, not a file")
 )
 
-// openRegular opens a file for reading, and nothing that could block or has no
-// end.
+// openRegular opens a regular file for reading, and nothing that could block or has
+// no end.
 func openRegular(path string) (*os.File, os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -142,7 +142,7 @@ func (t read) refuse(shown, real string, err error) tool.Result {
 	case errors.Is(err, fs.ErrPermission):
 		return tool.UseError(shown + " cannot be read: the permissions of the file or of a folder above it do not allow it.")
 	case errors.Is(err, syscall.ELOOP):
-		return tool.UseError(shown + " cannot be read: symbolic links lead in a circle.")
+		return tool.UseError(shown + " cannot be read: its symbolic links form a circle.")
 	default:
 		return tool.UseError(fmt.Sprintf("Read %s: %v.", shown, err))
 	}

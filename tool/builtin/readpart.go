@@ -16,12 +16,11 @@ import (
 // Limits of reading.
 const (
 	maxShown  = 100 << 10 // bytes of text in one result
-	maxHashed = 64 << 20  // bytes up to which a file is known by its content, not by size and time
+	maxHashed = 64 << 20  // larger files are recognized by size and time, not by their content
 	maxWhole  = 16 << 20  // bytes of a file that has to be in memory as a whole
 )
 
-// filePart is the part of a text file that is shown, and what is to be known of
-// all of it.
+// filePart is the part of a text file that is shown, and facts about the whole file.
 type filePart struct {
 	lines   []string // without their ends
 	first   int      // number of the first of them, from 1
@@ -56,7 +55,7 @@ func readPart(ctx context.Context, file *os.File, info os.FileInfo, first, limit
 	return p, nil
 }
 
-// asUTF8 takes the mark from the start of a text, and turns UTF-16 into UTF-8.
+// asUTF8 removes the byte order mark of a text, and turns UTF-16 into UTF-8.
 func asUTF8(in io.Reader, info os.FileInfo) (io.Reader, error) {
 	buffered := bufio.NewReader(in)
 	start, _ := buffered.Peek(3)
@@ -112,7 +111,7 @@ func (p *filePart) scan(ctx context.Context, in *bufio.Reader, limit int) error 
 
 // nextLine reads to the end of a line, which it leaves out, and returns how many
 // bytes the line has: -1 at the end of the input. Of a very long line only the
-// first bytes are kept, of one that is not to be kept none.
+// first bytes are kept, and none of a line that is not shown.
 func nextLine(in *bufio.Reader, keep bool) (line []byte, size int, err error) {
 	const most = 4*maxLine + 2
 	var piece []byte

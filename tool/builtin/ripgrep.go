@@ -35,7 +35,7 @@ func searchWithRipgrep(ctx context.Context, rg string, q query) (hits, error) {
 }
 
 // ripgrepFlags is the command line. The pattern comes after "--", so that it
-// can never be taken for a flag; the file after "./" for the same reason.
+// can never be read as a flag; the file after "./" for the same reason.
 func ripgrepFlags(q query) []string {
 	flags := []string{
 		"--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--null", "--crlf",
@@ -77,8 +77,8 @@ func ripgrepFlags(q query) []string {
 	return append(flags, "--", q.pattern, "./"+q.file)
 }
 
-// ripgrepError makes the message of rg an error: nearly always about the
-// pattern.
+// ripgrepError turns the message of rg into an error, which is nearly always about
+// the pattern.
 func ripgrepError(text string) error {
 	text = strings.TrimSpace(text)
 	if strings.Contains(text, "regex parse error") || strings.Contains(text, "regex could not be compiled") || strings.Contains(text, "literal") {
@@ -87,7 +87,7 @@ func ripgrepError(text string) error {
 	return errors.New(text)
 }
 
-// parseRipgrep reads what rg says with --null: a path, NUL, and then the rest
+// parseRipgrep reads what rg prints with --null: a path, NUL, and then the rest
 // of the line, or in files mode nothing.
 func parseRipgrep(out []byte, mode string) []fileHits {
 	byPath := map[string]*fileHits{}
@@ -126,7 +126,7 @@ func parseRipgrep(out []byte, mode string) []fileHits {
 	return files
 }
 
-// remark takes a line that is no result: the two dashes between groups of
+// remark consumes a line that is not a result: the two dashes between groups of
 // lines, or that a file turned out to be binary, and which. rest is nil when
 // there is none. Paths begin with a dot.
 func remark(out []byte, mode string) (rest []byte, binary string) {
@@ -144,7 +144,7 @@ func remark(out []byte, mode string) (rest []byte, binary string) {
 	return rest, strings.TrimPrefix(path, "./")
 }
 
-// add takes the rest of a line: a count, or a number, a sign and the text.
+// add consumes the rest of a line: a count, or a number, a sign and the text.
 func (f *fileHits) add(line, mode string) {
 	if mode == modeCount {
 		f.count, _ = strconv.Atoi(line)
@@ -165,8 +165,8 @@ func (f *fileHits) add(line, mode string) {
 	f.lines = append(f.lines, hitLine{number, line[end+1:], match})
 }
 
-// limitedBuffer keeps what is written up to a limit, and calls full, if there is
-// one, once when more comes.
+// limitedBuffer keeps what is written up to a limit, and calls full, if set, once
+// when more is written.
 type limitedBuffer struct {
 	data []byte
 	most int

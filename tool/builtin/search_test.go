@@ -259,7 +259,7 @@ func TestGrepShows(t *testing.T) {
 		{"no numbers", args{"pattern": "needle", "output_mode": "content", "-n": false}, "a.go:needle\na.go:needle\nsub/b.go:needle needle"},
 		{"around", args{"pattern": "needle", "output_mode": "content", "-C": 1}, "a.go-1-one\na.go:2:needle\na.go-3-three\n--\na.go-5-five\na.go:6:needle\n--\nsub/b.go:1:needle needle"},
 		{"context", args{"pattern": "three", "output_mode": "content", "context": 1, "-A": 2}, "a.go-2-needle\na.go:3:three\na.go-4-four\na.go-5-five"},
-		{"limit", args{"pattern": "needle", "output_mode": "content", "head_limit": 1}, "a.go:2:needle\n[Shown: 1 to 1 of 3. Narrow the search down, or go on with offset 1.]"},
+		{"limit", args{"pattern": "needle", "output_mode": "content", "head_limit": 1}, "a.go:2:needle\n[Shown: 1 to 1 of 3. Narrow the search, or continue with offset 1.]"},
 		{"offset", args{"pattern": "needle", "output_mode": "content", "offset": 1, "head_limit": 5}, "a.go:6:needle\nsub/b.go:1:needle needle\n[Shown: 2 to 3 of 3.]"},
 		{"beyond", args{"pattern": "needle", "offset": 7}, "Found 2 files\n\n[There are only 2; offset 7 is beyond the end.]"},
 		{"file", args{"pattern": "e", "path": "c.txt", "output_mode": "content"}, "No matches found"},
@@ -293,7 +293,7 @@ func TestGrepCutsLongResults(t *testing.T) {
 	}
 	d.put("many", strings.Repeat("needle in a line of some length\n", 5000))
 	got := d.ok("Grep", args{"pattern": "needle", "output_mode": "content"})
-	if len(got) > maxGrepResult+200 || !strings.Contains(got, " of 5000. Narrow the search down, or go on with offset ") {
+	if len(got) > maxGrepResult+200 || !strings.Contains(got, " of 5000. Narrow the search, or continue with offset ") {
 		t.Errorf("%d bytes, ends with %q", len(got), got[len(got)-100:])
 	}
 }

@@ -13,27 +13,27 @@ import (
 
 type sendMessage struct{ teams *team.Teams }
 
-const sendMessageDescription = `Sends mail to other members of your team. This is the only way to tell them something: they do not see the text of your replies.
+const sendMessageDescription = `Sends mail to other members of your team. This is the only way to reach them: they do not see the text of your replies.
 
 Types:
 - message: to one member. Give recipient (a name like "tester", or "team-lead"), content, and summary (5 to 10 words, shown to people and in listings). This is the default.
-- broadcast: the same to everybody else. It costs a read by every member, so use it only for what concerns all of them; otherwise write to the one whom it concerns.
-- shutdown_request: the lead asks a teammate to end. Give recipient, and why in content. The teammate answers by itself; you are told.
-- shutdown_response: a teammate answers such a request. Give request_id (it stands in the request) and approve. With approve true you end at once, so finish or hand over your work first; with approve false give the reason in content and go on.
+- broadcast: the same to everybody else. Every member has to read it, so use it only for what concerns all of them; otherwise write to those whom it concerns.
+- shutdown_request: the lead asks a teammate to shut down. Give recipient, and the reason in content. The teammate answers by itself; you are notified.
+- shutdown_response: a teammate answers such a request. Give request_id (it is in the request) and approve. With approve true you shut down at once, so finish or hand over your work first; with approve false give the reason in content and continue.
 - plan_approval_response: the lead answers a teammate's plan. Give recipient, request_id and approve; when you reject it, say in content what to change.
 
-receipt: with true you are told, by one note, when the recipient was shown the message. Use it only when something depends on that: a message that was sent is never lost.
+receipt: if true, you get one note when the recipient has been shown the message. Use it only when something depends on that: a message that was sent is never lost.
 
-Instead of recipient and content you may give to and message; to "*" is a broadcast.
+Instead of recipient and content you may use to and message; "*" as to is a broadcast.
 
-How to write: say the result or the question first, name files and task numbers, and leave out greetings and thanks. Do not answer only to confirm that you have read something. Do not send what a task already says. Mail arrives in the order in which you sent it, between the recipient's tool calls, or at once when it is idle: do not ask whether it came. When it could not be delivered, the result says so.`
+How to write: begin with the result or the question, name files and task numbers, and leave out greetings and thanks. Do not answer only to confirm that you have read something. Do not repeat what a task already says. Mail arrives in the order in which you sent it, between the recipient's tool calls, or at once when it is idle: do not ask whether it arrived. If it was not delivered, the result says so.`
 
 const sendMessageSchema = `{"type":"object","properties":{` +
-	`"type":{"type":"string","enum":["message","broadcast","shutdown_request","shutdown_response","plan_approval_response"],"description":"What kind of mail; message when left out"},` +
-	`"recipient":{"type":"string","description":"Name of the member it goes to"},` +
+	`"type":{"type":"string","enum":["message","broadcast","shutdown_request","shutdown_response","plan_approval_response"],"description":"Kind of mail; message by default"},` +
+	`"recipient":{"type":"string","description":"Name of the recipient"},` +
 	`"content":{"type":"string","description":"The text; for a shutdown or plan, the reason or feedback"},` +
 	`"summary":{"type":"string","description":"The content in 5 to 10 words"},` +
-	`"request_id":{"type":"string","description":"Id of the request that is answered"},` +
+	`"request_id":{"type":"string","description":"Id of the request that this answers"},` +
 	`"approve":{"type":"boolean","description":"Whether the request is granted"},` +
 	`"to":{"type":"string","description":"Same as recipient; \"*\" for everybody"},` +
 	`"message":{"type":"string","description":"Same as content"},` +
@@ -94,7 +94,7 @@ func (t sendMessage) Run(ctx context.Context, call tool.Call) tool.Result {
 	return send(ctx, seat, in)
 }
 
-// normalize turns the newer form into the typed one.
+// normalize turns the newer form, to and message, into the typed one.
 func (in *mailInput) normalize() {
 	newer := in.To != nil || in.Message != nil
 	if in.Recipient == nil {
@@ -114,7 +114,7 @@ func (in *mailInput) normalize() {
 	}
 }
 
-// summaryWords is how long a summary is that the sender left out.
+// summaryWords is how many words of the content replace a missing summary.
 const summaryWords = 10
 
 func firstWords(text string) string {
@@ -125,8 +125,7 @@ func firstWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// missing says which field the type needs and does not have (facts: claude-code
-// §1).
+// missing says which field that the type needs is not there (facts: claude-code §1).
 func (in *mailInput) missing() string {
 	needs := map[string]bool{}
 	switch in.Type {
@@ -167,7 +166,7 @@ type sent struct {
 	Success bool    `json:"success"`
 	Message string  `json:"message"`
 	Routing routing `json:"routing"`
-	// MessageID is ours: of a message whose receipt was asked for.
+	// MessageID is our addition, for a message whose receipt was asked for.
 	MessageID string `json:"message_id,omitempty"`
 }
 
@@ -200,7 +199,7 @@ func send(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
 	return prettyResult(out)
 }
 
-// toPerson answers who writes back to a person.
+// toPerson answers an agent that writes mail to a person.
 const toPerson = `"` + mailbox.UserName + `" is a person, who has no inbox. Answer in the text of your reply, which they can read; if the team has to know it too, tell ` + mailbox.LeadName + "."
 
 func broadcast(ctx context.Context, seat *team.Seat, in mailInput) tool.Result {
@@ -286,10 +285,10 @@ func respondPlan(ctx context.Context, seat *team.Seat, in mailInput) tool.Result
 
 func requestError(err error) tool.Result {
 	if errors.Is(err, team.ErrPersonDecides) {
-		return tool.Error("A person decides on plans here, and has been asked. Nothing was sent: you are told how they decided.")
+		return tool.Error("A person decides about plans here, and has been asked. Nothing was sent: you will be notified of the decision.")
 	}
 	if errors.Is(err, team.ErrNoRequest) {
-		return tool.Error(capitalized(err.Error()) + " Use the request_id exactly as it stands in the request; requests that were answered cannot be answered again.")
+		return tool.Error(capitalized(err.Error()) + " Use the request_id exactly as it is in the request; a request can be answered only once.")
 	}
 	return teamError(err)
 }

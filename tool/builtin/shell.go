@@ -26,7 +26,7 @@ type shellRun struct {
 	endDir string // the folder that the command ended in; "" when it is the one it started in
 }
 
-// run is the job. Its result is for the notice; who waits finds more in s.
+// run is the job. Its result is for the notice; a call that waited finds more in s.
 func (s *shellRun) run(ctx context.Context, j *job.Job) job.Result {
 	script, remove, err := s.script()
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *shellRun) run(ctx context.Context, j *job.Job) job.Result {
 const maxArgument = 100 << 10
 
 // script is the arguments of the shell. A command that is too long for one goes
-// into a file, which remove takes away.
+// into a file, which remove deletes.
 func (s *shellRun) script() (args []string, remove func(), err error) {
 	text := s.prefix() + s.command
 	if len(text) <= maxArgument {
@@ -73,10 +73,10 @@ func (s *shellRun) script() (args []string, remove func(), err error) {
 	return []string{file}, func() { _ = os.Remove(file) }, nil
 }
 
-// prefix makes the shell tell where the command ended, if that is not where it
-// started, however it ends: all but a command that replaces the shell (exec) or
-// this trap. It stands on the first line of the command, so that line numbers
-// in error messages are right.
+// prefix makes the shell write down in which folder the command ended, if that is not
+// where it started, however it ends, unless the command replaces the shell (exec) or
+// this trap. It is on the first line of the command, so that the line numbers in
+// error messages are right.
 func (s *shellRun) prefix() string {
 	if s.files == "" {
 		return ""
@@ -87,7 +87,7 @@ func (s *shellRun) prefix() string {
 
 func (s *shellRun) cwdFile() string { return s.files + ".cwd" }
 
-// folderAtEnd reads what the trap has written, and takes it away.
+// folderAtEnd reads what the trap has written, and removes it.
 func (s *shellRun) folderAtEnd() string {
 	if s.files == "" {
 		return ""
@@ -127,7 +127,7 @@ func (w *Workspace) shellEnv(dir string) []string {
 			env = append(env, entry)
 		}
 	}
-	// An editor would wait for a person for ever.
+	// An editor would wait forever for a person.
 	return append(env, "PWD="+dir, "GIT_EDITOR=true", "CADRE=1")
 }
 
@@ -142,7 +142,7 @@ func (w *Workspace) workingDir() (dir, remark string, err error) {
 		return "", "", fmt.Errorf("the working folder %s does not exist any more", dir)
 	}
 	w.setDir(w.start)
-	return w.start, fmt.Sprintf("[The working folder %s does not exist any more; this ran in %s.]", dir, w.start), nil
+	return w.start, fmt.Sprintf("[The working folder %s no longer exists; this ran in %s.]", dir, w.start), nil
 }
 
 func isFolder(path string) bool {

@@ -11,24 +11,24 @@ import (
 
 type taskCreate struct{ teams *team.Teams }
 
-const taskCreateDescription = `Adds a task to the task list. In a team everybody shares one list; otherwise the list is your own and the person sees it.
+const taskCreateDescription = `Adds a task to the task list. A team shares one list; otherwise the list is your own and the person sees it.
 
-Use it when the work has three or more distinct steps, when the person gives several things to do, or when you lead a team and hand out work. For a single simple step just do it: a list of one task helps nobody.
+Use it when the work has three or more distinct steps, when the person asks for several things, or when you lead a team and assign work. Do not use it for a single simple step: just do it.
 
-How to cut tasks:
-- One task is one piece of work with a clear end, that one agent can finish alone. Two agents must never need to edit the same file at the same time: cut along files or modules, or make one task wait for the other.
+How to divide work into tasks:
+- A task is one piece of work with a clear end that one agent can finish alone. Two agents must never need to edit the same file at the same time: divide along files or modules, or make one task wait for the other.
 - subject: short and imperative ("Add retry to the upload client").
-- description: all that an agent needs who has not seen this conversation: the goal, the files, what counts as done, how to check it, what not to touch.
-- metadata.check: a command that proves the work, like "go test ./parser/...", where there is one. It runs in the owner's working folder when the task is set completed, and the task is completed only when it passes. Choose one that fails now, runs in minutes and needs nobody to look at its output.
-- activeForm: what is shown while somebody works on it ("Adding retry to the upload client").
+- description: everything that an agent needs that has not seen this conversation: the goal, the files, what counts as done, how to check it, what not to touch.
+- metadata.check: a command that proves the work, like "go test ./parser/...", if there is one. It runs in the owner's working folder when the task is set completed, and the task is completed only if it passes. Choose one that fails now, takes minutes at most, and whose output nobody has to judge.
+- activeForm: what is shown while the task is in progress ("Adding retry to the upload client").
 
-A new task is pending and nobody's. The result has its number. Set what must wait for what with TaskUpdate (addBlockedBy) before you start teammates: an idle teammate takes any open task that nothing holds back. Look at TaskList first, so that you do not add what is there already.`
+A new task is pending and has no owner. The result has its number. Set dependencies with TaskUpdate (addBlockedBy) before you start teammates: an idle teammate claims any open task that is not blocked. Call TaskList first, so that you do not add a task twice.`
 
 const taskCreateSchema = `{"type":"object","properties":{` +
 	`"subject":{"type":"string","description":"What is to be done, in a few words, imperative"},` +
-	`"description":{"type":"string","description":"Everything the one who does it has to know, and what counts as done"},` +
+	`"description":{"type":"string","description":"Everything that its owner has to know, and what counts as done"},` +
 	`"activeForm":{"type":"string","description":"Shown while it is in progress, like \"Writing the parser\""},` +
-	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Any further values to keep with the task. check is a command that must pass before the task counts as completed"}` +
+	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Further values to keep with the task. check is a command that must pass before the task counts as completed"}` +
 	`},"required":["subject","description"],"additionalProperties":false}`
 
 var taskCreateSpec = tool.Spec{

@@ -15,9 +15,9 @@ import (
 
 type taskGet struct{ teams *team.Teams }
 
-const taskGetDescription = `Shows one task of the task list in full: its description, its status, which tasks it waits for and which wait for it, and if it has one the check that must pass before it counts as completed, with what came of it last.
+const taskGetDescription = `Shows one task of the task list in full: its description, its status, which tasks it waits for and which wait for it, and, if there is one, the check that must pass before it counts as completed, with its last result.
 
-Call it before you begin a task: TaskList shows subjects only, and what counts as done stands in the description. A task whose blockers are not all completed must not be begun; "Blocked by" also names blockers that are completed already, so look at TaskList for what still holds it back.`
+Call it before you begin a task: TaskList shows subjects only, and what counts as done is in the description. Do not begin a task whose blockers are not all completed; "Blocked by" also names completed blockers, so call TaskList to see what still blocks it.`
 
 const taskGetSchema = `{"type":"object","properties":{` +
 	`"taskId":{"type":"string","description":"The task's number, as TaskList shows it"}` +
@@ -32,7 +32,7 @@ func (taskGet) Spec() tool.Spec { return taskGetSpec }
 
 func (taskGet) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
 
-// taskNotFound is the text for a number that names no task; it is not an error
+// taskNotFound is the text for a number that no task has; it is not an error
 // (facts: claude-code §3.2).
 const taskNotFound = "Task not found"
 
@@ -86,7 +86,7 @@ func taskText(t task.Task) string {
 	return text
 }
 
-// taskID takes a number as models write it: 3 or #3.
+// taskID reads a task's number as models write it: 3 or #3.
 func taskID(asked string) string { return strings.TrimPrefix(strings.TrimSpace(asked), "#") }
 
 // numbers writes ids as "#1, #2".

@@ -16,13 +16,13 @@ type taskList struct{ teams *team.Teams }
 const taskListDescription = `Shows the task list: for each task its number, status, subject, owner, and which unfinished tasks it still waits for.
 
 When to call it:
-- before you plan or hand out work, to see what is there;
-- after you completed a task, to see what that unblocked and what to do next;
-- as the lead, when a teammate reports or goes idle, to see how far the team is. You need not call it over and over: you are told when something happens.
+- before you plan or assign work, to see what exists;
+- after you have completed a task, to see what that unblocked and what to do next;
+- as the lead, when a teammate reports or goes idle, to see the progress of the team. You need not poll: you are notified when something happens.
 
-To take a task: choose one that is pending, has no owner and is blocked by nothing, the lowest number first since earlier tasks often prepare later ones; read it with TaskGet; set it in_progress with TaskUpdate. Tasks with an owner belong to that agent, leave them alone unless you are asked to take over.
+To claim a task: choose one that is pending, has no owner and is not blocked, the lowest number first since earlier tasks often prepare later ones; read it with TaskGet; set it in_progress with TaskUpdate. A task with an owner belongs to that agent; leave it alone unless you are asked to take over.
 
-"[check]" marks a task with a check that has not passed yet, "[not proved]" one that was set completed all the same, by a program that runs no checks: set it completed yourself to have its check run. Of a long list you see what matters most, and how many tasks there are of each kind.`
+"[check]" marks a task with a check that has not passed yet, "[not proved]" one that a program which runs no checks has set completed: set it completed yourself to run its check. Of a long list you see the most important tasks, and how many there are of each kind.`
 
 const taskListSchema = `{"type":"object","properties":{},"additionalProperties":false}`
 
@@ -66,8 +66,8 @@ type taskTable struct {
 	Total int       `json:"total,omitempty"` // ours: of all tasks, when Tasks has not all
 }
 
-// taskRow is a line of the list; BlockedBy has only what still holds the task
-// back.
+// taskRow is a line of the list; BlockedBy has only what still blocks the
+// task.
 type taskRow struct {
 	ID        string      `json:"id"`
 	Subject   string      `json:"subject"`
@@ -78,7 +78,7 @@ type taskRow struct {
 	unproved bool // it has a check that has not passed
 }
 
-// rowsOf are the tasks that are shown at all.
+// rowsOf are the tasks that are shown.
 func rowsOf(all []task.Task) []taskRow {
 	open := openTasks(all)
 	rows := []taskRow{}

@@ -13,14 +13,14 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// maxCheck is how long a check may be; a longer one belongs into a script.
+// maxCheck is how long a check may be; a longer one belongs in a script.
 const maxCheck = 4_000
 
 // checkMetadata says what is wrong with metadata that a model gives; "" when
 // nothing is.
 func checkMetadata(metadata jsonx.Object) string {
 	if metadata.Has(task.CheckedKey) {
-		return "metadata.checked is what the runtime writes down when it has run a check. Leave it out."
+		return "metadata.checked is written by the runtime when it has run a check. Leave it out."
 	}
 	if raw := metadata.Raw(task.CheckKey); raw == nil || string(raw) == "null" {
 		return ""
@@ -35,8 +35,8 @@ func checkMetadata(metadata jsonx.Object) string {
 	return ""
 }
 
-// dueCheck is the check that has to pass before the change may be made; "" when
-// there is none. What is completed without proof is proved by completing it again.
+// dueCheck is the check that has to pass before the change is made; "" when there is
+// none. A task that was completed without proof is proved by completing it again.
 func (in taskUpdateInput) dueCheck(t task.Task) string {
 	if !in.completes() || t.Status == task.Completed && t.IsProved() {
 		return ""
@@ -55,13 +55,13 @@ type bashCall struct {
 	Timeout     int64  `json:"timeout"`
 }
 
-// prove runs the check, and makes the change when it passes. What came of it is
-// kept with the task either way.
+// prove runs the check, and makes the change if it passes. Its result is kept with the
+// task either way.
 func (t *taskUpdate) prove(ctx context.Context, call tool.Call, before task.Task, check string, in taskUpdateInput) tool.Result {
 	caller := tool.CallerFrom(ctx)
 	run := t.check.run(ctx, call, checkTitle(before.ID, before.Subject), check)
 	if run.unended != "" {
-		return tool.Error(fmt.Sprintf("Task #%s stays %s: its check %s. Set it completed again to have it run again.\n\nCheck: %s",
+		return tool.Error(fmt.Sprintf("Task #%s stays %s: its check %s. Set the task completed again to repeat the check.\n\nCheck: %s",
 			before.ID, before.Status, strings.TrimSuffix(run.unended, "."), check))
 	}
 	now, err := t.teams.KeepEvidence(ctx, caller, before.ID, task.Evidence{
@@ -69,25 +69,25 @@ func (t *taskUpdate) prove(ctx context.Context, call tool.Call, before task.Task
 	})
 	switch {
 	case err != nil:
-		return t.refused(ctx, before.ID, fmt.Errorf("keep what came of the check of task #%s: %w", before.ID, err))
+		return t.refused(ctx, before.ID, fmt.Errorf("keep the result of the check of task #%s: %w", before.ID, err))
 	case !run.passed:
 		return t.unproven(caller, now, check, run)
 	case now.Check() != check:
-		return tool.Error(fmt.Sprintf("The check passed, but it is not the check of task #%s any more: somebody changed it meanwhile. "+
+		return tool.Error(fmt.Sprintf("The check passed, but it is no longer the check of task #%s: somebody has changed it in the meantime. "+
 			"Nothing was changed: call TaskUpdate again.", before.ID))
 	}
 	return t.update(ctx, caller, before.ID, in, "\n\nIts check passed: "+check)
 }
 
-// unproven is the result of a check that failed.
+// unproven is the result of a call whose check failed.
 func (t *taskUpdate) unproven(caller tool.Caller, now task.Task, check string, run checkRun) tool.Result {
 	wrong := "change metadata.check and say why"
 	if seat, ok := t.teams.Seat(caller); ok && !seat.Lead {
-		wrong = "or you are stuck, say so to " + mailbox.LeadName + " with SendMessage"
+		wrong = "or you are stuck, tell " + mailbox.LeadName + " with SendMessage"
 	}
-	mend := "Mend the cause and set the task completed again."
+	mend := "Fix the cause and set the task completed again."
 	if now.Status == task.Completed {
-		mend = "It is not done: set it in_progress again, and have the cause mended."
+		mend = "It is not done: set it in_progress again, and have the cause fixed."
 	}
 	output := run.output
 	if output == "" {
@@ -105,7 +105,7 @@ func (t *taskUpdate) nameOf(caller tool.Caller) string {
 	return caller.AgentName
 }
 
-// evidenceText says what came of the last check, for TaskGet.
+// evidenceText is the result of the last check, for TaskGet.
 func evidenceText(e task.Evidence) string {
 	when := e.At.UTC().Format(time.RFC3339)
 	if e.By != "" {

@@ -173,7 +173,7 @@ func TestCheckThatChangesWhileItRunsProvesNothing(t *testing.T) {
 	if err := os.WriteFile(goOn, []byte("x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := <-done; !r.IsError || !strings.Contains(resultText(r), "changed it meanwhile") || s.task(t).Status != task.InProgress {
+	if r := <-done; !r.IsError || !strings.Contains(resultText(r), "changed it in the meantime") || s.task(t).Status != task.InProgress {
 		t.Errorf("%+v", r)
 	}
 }
@@ -282,9 +282,9 @@ func TestModelsWriteNoEvidence(t *testing.T) {
 	s := newWorkshop(t)
 	s.begin(t, "false")
 	for _, tt := range []struct{ name, input, says string }{
-		{"TaskUpdate", `{"taskId":"1","metadata":{"checked":{"passed":true}}}`, "runtime writes"},
-		{"TaskUpdate", `{"taskId":"1","metadata":{"checked":null}}`, "runtime writes"},
-		{"TaskCreate", `{"subject":"a","description":"d","metadata":{"checked":{"passed":true}}}`, "runtime writes"},
+		{"TaskUpdate", `{"taskId":"1","metadata":{"checked":{"passed":true}}}`, "written by the runtime"},
+		{"TaskUpdate", `{"taskId":"1","metadata":{"checked":null}}`, "written by the runtime"},
+		{"TaskCreate", `{"subject":"a","description":"d","metadata":{"checked":{"passed":true}}}`, "written by the runtime"},
 		{"TaskCreate", `{"subject":"a","description":"d","metadata":{"check":["go","test"]}}`, "as a string"},
 		{"TaskCreate", `{"subject":"a","description":"d","metadata":{"check":" "}}`, "as a string"},
 		{"TaskUpdate", `{"taskId":"1","metadata":{"check":"a\u0000b"}}`, "as a string"},

@@ -12,7 +12,7 @@ import (
 // screenLines is how many tasks a model is shown at once: about a screenful.
 const screenLines = 60
 
-// urgency orders what is shown first when not all can be.
+// urgency orders what is shown first when not everything can be shown.
 func (r taskRow) urgency() int {
 	switch {
 	case r.Status == task.InProgress:

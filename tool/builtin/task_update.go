@@ -19,19 +19,19 @@ type taskUpdate struct {
 	asked judged[string] // the check that may be run
 }
 
-const taskUpdateDescription = `Changes a task of the task list: its status, its owner, its texts, or what it waits for. Give only the fields to change.
+const taskUpdateDescription = `Changes a task of the task list: its status, owner, texts, or dependencies. Give only the fields to change.
 
 Status: pending -> in_progress -> completed.
-- Set in_progress when you begin, before the first edit. For a teammate this also takes the task: it becomes yours unless it belongs to another agent or still waits for other tasks, and then you are told and look for another one.
-- Set completed only when the work is wholly done and you have checked it. Not when checks fail, when a part is missing, or when you ran into an error: then leave it in_progress, and tell the lead what is in the way or add a task for it.
-- A task with a check (TaskGet shows it) is completed only when the check passes: it is run when you set completed, in your working folder, and takes as long as it takes. When it fails you get its output and the task stays as it is. Mend the cause; never make a check pass by weakening what it looks at.
-- Set deleted to remove a task that makes no sense any more. Its number is not used again and nothing waits for it any longer.
+- Set in_progress when you begin, before the first edit. For a teammate this also claims the task: it becomes yours unless it belongs to another agent or is still blocked; then the call is refused, and you choose another one.
+- Set completed only when the work is entirely done and you have checked it. When checks fail, a part is missing, or you ran into an error, leave it in_progress, and tell the lead what is in the way or add a task for it.
+- A task with a check (TaskGet shows it) is completed only when the check passes: it runs in your working folder when you set completed, and the call waits for it. If it fails, you get its output and the task stays as it is. Fix the cause; never make a check pass by weakening what it tests.
+- Set deleted to remove a task that is no longer needed. Its number is not used again and it no longer blocks anything.
 
-owner: the name of a member of the team. The new owner is told by a message. An empty string makes the task nobody's, so that anybody may take it.
-addBlockedBy: numbers of tasks that must be completed before this one may begin. addBlocks: the other way round. Both tasks must exist, and no task may come to wait for itself.
-metadata: values to merge into the task's; null removes a key. The key check holds the command that proves the task; in a team only the lead changes or removes it once it is set.
+owner: the name of a member of the team. The new owner is notified by a message. An empty string removes the owner, so that anybody may claim the task.
+addBlockedBy: numbers of tasks that must be completed before this one may begin. addBlocks: the reverse. Both tasks must exist, and there must be no cycles.
+metadata: values to merge into those of the task; null removes a key. The key check holds the command that proves the task; in a team only the lead can change or remove it once it is set.
 
-Look at the task with TaskGet before you change its texts: somebody else may have changed them.`
+Read the task with TaskGet before you change its texts: somebody else may have changed them.`
 
 const taskUpdateSchema = `{"type":"object","properties":{` +
 	`"taskId":{"type":"string","description":"The task's number"},` +
@@ -41,7 +41,7 @@ const taskUpdateSchema = `{"type":"object","properties":{` +
 	`"status":{"anyOf":[{"type":"string","enum":["pending","in_progress","completed"]},{"type":"string","const":"deleted"}],"description":"New status"},` +
 	`"addBlocks":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks that wait for this one"},` +
 	`"addBlockedBy":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks that this one waits for"},` +
-	`"owner":{"type":"string","description":"Name of the member who is to do it; empty for nobody"},` +
+	`"owner":{"type":"string","description":"Name of the member who is to do it; empty for none"},` +
 	`"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{},"description":"Values to merge; null removes a key. check is a command that must pass before the task counts as completed"}` +
 	`},"required":["taskId"],"additionalProperties":false}`
 
@@ -50,7 +50,7 @@ var taskUpdateSpec = tool.Spec{
 	Delegates: true,
 }
 
-// nextTask is what a teammate is told when it has completed a task.
+// nextTask is added to the result when a teammate has completed a task.
 const nextTask = "\n\nCall TaskList now: this may have unblocked other tasks, and the next open one can be yours."
 
 func (*taskUpdate) Spec() tool.Spec { return taskUpdateSpec }
@@ -90,7 +90,7 @@ type taskUpdateInput struct {
 func (in taskUpdateInput) completes() bool { return in.Status != nil && *in.Status == task.Completed }
 
 func (t *taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
-	judged, _ := t.asked.take(call)
+	judged, _ := t.asked.use(call)
 	in, failed := parseInput[taskUpdateInput](call)
 	if failed != nil {
 		return *failed
@@ -113,14 +113,14 @@ func (t *taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
 	case err != nil:
 		return t.refused(ctx, id, err)
 	case in.dueCheck(found) != judged:
-		return tool.Error(fmt.Sprintf("The check of task #%s was changed a moment ago. Nothing was run and nothing was changed: call TaskUpdate again.", id))
+		return tool.Error(fmt.Sprintf("The check of task #%s has just been changed. Nothing was run and nothing was changed: call TaskUpdate again.", id))
 	case judged != "":
 		return t.prove(ctx, call, found, judged, in)
 	}
 	return t.update(ctx, caller, id, in, "")
 }
 
-// update makes the change and words what came of it; remark is added.
+// update makes the change and describes the result; remark is added.
 func (t *taskUpdate) update(ctx context.Context, caller tool.Caller, id string, in taskUpdateInput, remark string) tool.Result {
 	out, err := t.teams.UpdateTask(ctx, caller, id, task.Change{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status,
@@ -132,7 +132,7 @@ func (t *taskUpdate) update(ctx context.Context, caller tool.Caller, id string, 
 	result := updated(id, out)
 	result.Text += remark
 	if err != nil {
-		result.Text += "\n\nThe change is made, but its new owner could not be told: " + err.Error() + ". Send a message yourself."
+		result.Text += "\n\nThe change was made, but its new owner was not notified: " + err.Error() + ". Send a message yourself."
 	}
 	if seat, ok := t.teams.Seat(caller); ok && !seat.Lead && justCompleted(out) {
 		result.Text += nextTask
@@ -158,7 +158,8 @@ type taskUpdated struct {
 	Error         string        `json:"error,omitempty"`
 }
 
-// updated words an outcome. A change of nothing ends in a space, as observed.
+// updated describes the result of a change. When nothing has changed the text ends
+// in a space, as observed.
 func updated(id string, out task.Outcome) tool.Result {
 	twin := taskUpdated{Success: true, TaskID: id, UpdatedFields: listed(out.Fields)}
 	if out.After.Status != out.Before.Status {
@@ -169,7 +170,7 @@ func updated(id string, out task.Outcome) tool.Result {
 	}
 }
 
-// refused words why nothing was changed.
+// refused says why nothing was changed.
 func (t *taskUpdate) refused(ctx context.Context, id string, err error) tool.Result {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
@@ -183,9 +184,9 @@ func (t *taskUpdate) refused(ctx context.Context, id string, err error) tool.Res
 	case errors.Is(err, task.ErrCycle):
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed.")
 	case errors.Is(err, task.ErrTaken):
-		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and take another task; to take this one over, agree with its owner and set owner.")
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and claim another task; to take this one over, agree with its owner and set owner.")
 	case errors.Is(err, task.ErrBlocked):
-		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and take a task that waits for nothing.")
+		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and claim a task that is not blocked.")
 	}
 	return teamError(err)
 }

@@ -15,17 +15,17 @@ type teamCreate struct {
 
 const teamCreateDescription = `Forms a team that you lead: a roster, a mailbox for each member, and one task list that all of them share.
 
-Form a team when the person asks for one, or when the work has several parts that can go on at the same time and need to know of each other. For one question to one helper, use the Agent tool without a name. You can lead one team at a time.
+Form a team when the person asks for one, or when the work has several parts that can be done in parallel and depend on each other. For a single question, use the Agent tool without a name. You can lead one team at a time.
 
 How a team works:
-1. TeamCreate. The task list of the team starts empty; tasks that you made before stay in your own list, so form the team first.
+1. TeamCreate. The task list of the team starts empty; earlier tasks stay in your own list, so form the team first.
 2. TaskCreate for each piece of work, then TaskUpdate with addBlockedBy for what must wait.
-3. Start teammates: Agent with name (and a prompt that says what their part is, since they do not see this conversation). Two to five are usually right; more cost more than they bring.
-4. Teammates take tasks themselves, as soon as nothing blocks them, or you give them out with TaskUpdate and owner. They have their own context window and the same tools for files and commands as you.
-5. Their messages come to you by themselves, between your tool calls or when your turn is over. You are told when one goes idle: that is normal, it waits for mail or a task and wakes by itself. So when there is nothing for you to do, end your turn; do not ask for progress and do not do their work yourself.
-6. When all is done: look at the result yourself, then ask each teammate to end (SendMessage, type shutdown_request), and when they have, call TeamDelete.
+3. Start teammates: Agent with name (and a prompt that says what their part is, since they do not see this conversation). Two to five are usually right; more cost more than they contribute.
+4. Teammates claim tasks themselves as soon as nothing blocks them, or you assign them with TaskUpdate and owner. Teammates have their own context window and the same tools for files and commands as you.
+5. Their messages arrive by themselves, between your tool calls or when your turn is over. You are notified when a teammate goes idle: that is normal, it waits for mail or a task and wakes by itself. So when there is nothing for you to do, end your turn; do not ask for progress and do not do their work yourself.
+6. When everything is done, check the result yourself, then ask each teammate to shut down (SendMessage, type shutdown_request), and when they have, call TeamDelete.
 
-If the name is taken, the team gets another one: read it in the result.`
+If the name is in use, the team gets another one, which is in the result.`
 
 const teamCreateSchema = `{"type":"object","properties":{` +
 	`"team_name":{"type":"string","description":"Name of the team, like \"parser-rewrite\""},` +

@@ -13,7 +13,7 @@ type teamDelete struct{ teams *team.Teams }
 
 const teamDeleteDescription = `Ends the team that you lead: its roster, mailboxes and task list are removed. Files that the team wrote in the project stay.
 
-It refuses while teammates are active. Ask each of them to end first (SendMessage, type shutdown_request) and wait until you are told that it has shut down: end your turn, the answers come by themselves. A teammate may refuse because it has work left; then let it finish.
+It is refused while teammates are active. First ask each of them to shut down (SendMessage, type shutdown_request) and wait until you are notified that it has: end your turn, the answers arrive by themselves. A teammate may decline because it has work left; then let it finish.
 
 Call it when the work of the team is done and checked, and before you form another team.`
 

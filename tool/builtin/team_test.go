@@ -452,7 +452,7 @@ func TestLeadModelDecidesOnPlansOnlyWhereItMay(t *testing.T) {
 	o.call(t, chief, "TeamCreate", `{"team_name":"alpha"}`)
 	o.call(t, chief, "Agent", `{"description":"d","prompt":"p","subagent_type":"general-purpose","name":"pl","mode":"plan"}`)
 	r := o.call(t, chief, "SendMessage", `{"type":"plan_approval_response","recipient":"pl","request_id":"plan_approval-1@pl@alpha","approve":true}`)
-	if !r.IsError || !strings.HasPrefix(resultText(r), "A person decides on plans here") {
+	if !r.IsError || !strings.HasPrefix(resultText(r), "A person decides about plans here") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// TaskTools are the tools of the shared task list. The checks of tasks run as
-// jobs of the pool, with the environment of the workspace.
+// TaskTools are the tools of the shared task list. The checks of tasks run as jobs of
+// the pool, with the environment of the workspace.
 func TaskTools(teams *team.Teams, w *Workspace, jobs *job.Pool) []tool.Tool {
 	return []tool.Tool{
 		taskCreate{teams}, taskGet{teams}, &taskUpdate{teams: teams, check: checker{w, jobs}}, taskList{teams},
@@ -28,8 +28,8 @@ func TeamTools(teams *team.Teams, place func(team string) string) []tool.Tool {
 	return []tool.Tool{teamCreate{teams, place}, teamDelete{teams}, sendMessage{teams}}
 }
 
-// maxWritten is the most bytes of a text that a model may give to others: a
-// longer one belongs into a file.
+// maxWritten is how many bytes a text for other agents may have: a longer one belongs
+// in a file.
 const maxWritten = 100_000
 
 // checkLength refuses texts that would fill their readers' context windows.
@@ -55,7 +55,7 @@ func prettyResult(v any) tool.Result {
 	}
 }
 
-// notInTeam is what a caller without a team is told (facts: claude-code §5.3).
+// notInTeam is the result for a caller without a team (facts: claude-code §5.3).
 const notInTeam = "Not in a team context. Create a team with Teammate spawnTeam first, or set CLAUDE_CODE_TEAM_NAME."
 
 // teamError is an error of team policy as a result that says what to do next.
@@ -82,10 +82,10 @@ func teamError(err error) tool.Result {
 	case errors.Is(err, team.ErrNotMain):
 		return tool.Error("Only a main session can lead a team; you are a teammate or a sub-agent. Do the work yourself, or report what is needed.")
 	case errors.Is(err, team.ErrLeft):
-		return tool.Error("You have left the team: nothing more can be sent or taken.")
+		return tool.Error("You have left the team: you can no longer send messages or claim tasks.")
 	case errors.Is(err, team.ErrProtocol):
 		return tool.Error("The content is JSON in the form of a team protocol message, which only the runtime may send. " +
-			"Say it in words, or use the type of SendMessage that is made for it (shutdown_request, shutdown_response, plan_approval_response).")
+			"Write it in words, or use the type of SendMessage for it (shutdown_request, shutdown_response, plan_approval_response).")
 	}
 	return tool.Error(capitalized(err.Error()))
 }
@@ -104,7 +104,7 @@ func unknownMember(e *roster.UnknownMemberError) string {
 	return b.String()
 }
 
-// capitalized makes an error's text a sentence.
+// capitalized turns the text of an error into a sentence.
 func capitalized(s string) string {
 	if s == "" {
 		return s

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// encoding is how a text file spells its characters.
+// encoding is how a text file encodes its characters.
 type encoding int
 
 const (
-	utf8Text   encoding = iota // or any other that has ASCII in it; bytes stay as they are
+	utf8Text   encoding = iota // or another superset of ASCII; bytes stay as they are
 	utf8Marked                 // UTF-8 after a byte order mark
 	utf16LE                    // after its byte order mark
 	utf16BE
@@ -22,11 +22,11 @@ const (
 
 var marks = map[encoding]string{utf8Marked: "\xef\xbb\xbf", utf16LE: "\xff\xfe", utf16BE: "\xfe\xff"}
 
-// sniff is how much of a file decides whether it is text.
+// sniff is how much of a file is examined to decide whether it is text.
 const sniff = 8 << 10
 
-// isBinary reports whether what a file starts with is no text: it has NUL bytes
-// and is not UTF-16.
+// isBinary reports whether the start of a file is not text: it has NUL bytes and is
+// not UTF-16.
 func isBinary(start []byte) bool {
 	if bytes.HasPrefix(start, []byte(marks[utf16LE])) || bytes.HasPrefix(start, []byte(marks[utf16BE])) {
 		return false

@@ -11,17 +11,17 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Waiter waits for what the members of a team do; [team.Teams] does.
+// Waiter waits for what the members of a team do; [team.Teams] implements it.
 type Waiter interface {
-	// Await blocks until what is awaited is there, or ctx ends, and says how far
-	// things are. The end of ctx is no error.
+	// Await blocks until what is awaited is done, or ctx ends, and reports the state of
+	// everything. The end of ctx is not an error.
 	Await(ctx context.Context, by tool.Caller, w team.Awaited) (team.Progress, error)
 	// Seat is the caller's place in a team, if it has one.
 	Seat(by tool.Caller) (*team.Seat, bool)
 }
 
-// WaitTool is the tool that waits for tasks, agents and jobs. Of the pool it
-// only watches: the notice of a job that ends meanwhile comes all the same.
+// WaitTool is the tool that waits for tasks, agents and jobs. It only watches the
+// pool: the notice of a job that ends in the meantime still arrives.
 func WaitTool(waiter Waiter, jobs *job.Pool) tool.Tool { return wait{waiter, jobs} }
 
 type wait struct {
@@ -29,25 +29,25 @@ type wait struct {
 	jobs   *job.Pool
 }
 
-const waitDescription = `Waits without talking until tasks are completed or agents are done, and then says how far everything is. While it waits nothing is spent.
+const waitDescription = `Waits until tasks are completed or agents are done, and then reports how far everything is. Waiting costs nothing.
 
-Use it when you have handed out everything and can do nothing useful until some of it is back: as a lead with its teammates at work, or with sub-agents or commands in the background whose results you need next. Use it instead of calling TaskList again and again, and instead of sleeping in a shell.
+Use it when you have assigned everything and can do nothing useful until some of it is done: as a lead whose teammates are at work, or with sub-agents or commands in the background whose results you need next. Use it instead of calling TaskList again and again, and instead of sleeping in a shell.
 
-Do not use it while there is work of your own, for work that you have not handed out, or as the last thing you do: when nothing is left but to wait for whatever comes, end your turn, for messages and results wake you. Do not wait for one who waits for you.
+Do not use it while you have work of your own, for work that you have not assigned, or as your last action: when you only wait for whatever comes, end your turn, since messages and results wake you. Do not wait for an agent that waits for you.
 
 - tasks: numbers of tasks. A task is done when it is completed or deleted.
 - agents: names of teammates, done when they are idle or gone; or ids of sub-agents and commands that you run in the background, done when they have ended.
-- Without either: all your teammates, or without a team all that you run in the background.
-- mode: "all" (usual) waits for everything that you named, "any" for the first of it.
-- timeout: milliseconds, 10 minutes when left out and an hour at most; 0 only looks.
+- Without either: all your teammates, or, without a team, everything that you run in the background.
+- mode: "all" (default) waits for everything that you named, "any" for the first of it.
+- timeout: milliseconds, by default 10 minutes and at most an hour; 0 returns at once with the current state.
 
-It returns earlier when a message for you comes in, which you then see right after the result: deal with it, and call Wait again if you still need to. The result says what is done and what is not. An agent that is idle has not always succeeded: look at what it left behind.`
+It returns early when a message for you arrives, which you see right after the result: deal with it, and call Wait again if you still need to. The result says what is done and what is not. An idle agent has not necessarily succeeded: check its work.`
 
 const waitSchema = `{"type":"object","properties":{` +
 	`"tasks":{"type":"array","items":{"type":"string"},"description":"Numbers of tasks to wait for"},` +
 	`"agents":{"type":"array","items":{"type":"string"},"description":"Names of teammates, or ids of background agents and commands"},` +
-	`"mode":{"type":"string","enum":["all","any"],"description":"Whether to wait for all of it or for any; all when left out"},` +
-	`"timeout":{"type":"number","description":"Milliseconds after which to return anyway; 600000 when left out, at most 3600000"}` +
+	`"mode":{"type":"string","enum":["all","any"],"description":"Whether to wait for all or for any; all by default"},` +
+	`"timeout":{"type":"number","description":"Milliseconds after which to return anyway; 600000 by default, at most 3600000"}` +
 	`},"additionalProperties":false}`
 
 var waitSpec = tool.Spec{
@@ -66,7 +66,7 @@ type waitInput struct {
 	Timeout *float64 `json:"timeout"`
 }
 
-// How long is waited.
+// How long a call waits.
 const (
 	usualWait = 10 * time.Minute
 	maxWait   = time.Hour
@@ -125,8 +125,8 @@ type awaited struct {
 	all    bool
 }
 
-// sort tells apart what was asked for: an agent is a job of the caller's, or
-// else a member of the team.
+// sort decides for each name what it means: a job of the caller, or else a member of
+// the team.
 func (t wait) sort(caller tool.Caller, in waitInput) *awaited {
 	a := &awaited{waiter: t.waiter, caller: caller, all: in.Mode != "any"}
 	a.team = team.Awaited{Tasks: taskIDs(in.Tasks), All: a.all}

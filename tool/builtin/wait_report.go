@@ -14,12 +14,12 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// waitReport is what a wait came to.
+// waitReport is the outcome of a wait.
 type waitReport struct {
 	in       waitInput
 	progress team.Progress
 	jobs     []*job.Job
-	cause    error // why it ended, when not because it was done
+	cause    error // why it ended, if not because everything was done
 }
 
 // waited is the structured twin.
@@ -151,15 +151,15 @@ func jobWaited(j *job.Job, info job.Info) string {
 	return line
 }
 
-// waitRefused words why nothing was waited for.
+// waitRefused says why the call did not wait.
 func waitRefused(err error) tool.Result {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		return tool.Error(capitalized(err.Error()) + " Nothing was waited for. TaskList shows the tasks that there are.")
 	case errors.Is(err, team.ErrEndlessWait):
-		return tool.Error(capitalized(err.Error()) + " Do what is yours first; when only others can go on, end your turn, and their messages wake you.")
+		return tool.Error(capitalized(err.Error()) + " Do your own part first; when only others can continue, end your turn, and their messages wake you.")
 	case errors.Is(err, team.ErrNoTeam):
-		return tool.Error("What you named is nothing that you run in the background, and you are in no team. Leave agents out to wait for all that you run.")
+		return tool.Error("You run nothing of that name in the background, and you are in no team. Leave agents out to wait for everything that you run.")
 	case errors.Is(err, context.Canceled):
 		return tool.Error("The wait was interrupted.")
 	}

@@ -276,7 +276,7 @@ func TestWaitRefuses(t *testing.T) {
 	defer jobs.Close()
 	for want, err := range map[string]error{
 		"TaskList shows the tasks":         fmt.Errorf("task #9: %w", task.ErrNotFound),
-		"Do what is yours first":           fmt.Errorf("wait for w1, who is you: %w", team.ErrEndlessWait),
+		"Do your own part first":           fmt.Errorf("wait for w1, who is you: %w", team.ErrEndlessWait),
 		"you are in no team":               team.ErrNoTeam,
 		"Disk full.":                       errors.New("disk full"),
 		`The name "team-lead" is the lead`: &roster.NameError{Name: "team-lead", Reason: "is the lead"},

@@ -7,18 +7,17 @@ import (
 	"path/filepath"
 )
 
-// walker goes through a folder in the order of names. It never enters what
-// version control keeps for itself, and follows no symbolic links. Hidden files
-// are files like others.
+// walker walks a folder in the order of names. It never enters the folders of version
+// control, and follows no symbolic links. Hidden files are files like any others.
 type walker struct {
 	root      string    // absolute
-	globs     []pattern // of a search: files that match none of the wanted are left out
+	globs     []pattern // of a search: files that match none of the wanted ones are left out
 	ignoring  bool      // leave out what .gitignore files say
 	depth     int       // how many folders deep to go; 0: no limit
 	positives int       // globs that are not negated
 }
 
-// visitor is told of a file, by its path relative to the root, with slashes.
+// visitor is called with each file, by its path relative to the root, with slashes.
 type visitor func(rel string, entry fs.DirEntry) error
 
 func newWalker(root string, globs []string, ignoring bool) *walker {
@@ -81,13 +80,13 @@ func (w *walker) folder(ctx context.Context, rel string, depth int, ignores *ign
 	return nil
 }
 
-// leavesOut decides as ripgrep does: a glob that was asked for counts more than
-// an ignore file.
+// leavesOut decides as ripgrep does: a glob that was asked for overrides an ignore
+// file.
 func (w *walker) leavesOut(rel, path string, isDir bool, ignores *ignoreFolder) bool {
 	if isDir && versionControl[filepath.Base(path)] || filepath.Base(path) == ".git" {
 		return true
 	}
-	// In globs, unlike in ignore files, the sign ! is what leaves out.
+	// In globs, unlike in ignore files, ! excludes.
 	switch judge(w.globs, rel, isDir) {
 	case ignored:
 		return false

@@ -1,7 +1,8 @@
-// Package builtin is the tools that every agent has: for files, commands,
+// Package builtin holds the tools that every agent has: for files, commands,
 // questions, tasks, teams and sub-agents. One file holds one tool: its name, its
-// description and schema for models, what it touches, and what it does. The
-// tools know nothing of sessions; what they need of the runtime they are given.
+// description and schema for models, what it touches, and what it does. The tools
+// know nothing about sessions; what they need from the runtime they get as small
+// interfaces.
 package builtin
 
 import (
@@ -21,9 +22,9 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// Workspace is what the file and shell tools of one session share: where it
-// works, which files it has seen, what its commands get. It is safe for use by
-// many goroutines.
+// Workspace is what the file and shell tools of one session share: its working
+// folder, which files it has seen, the environment of its commands. It is safe for
+// use by many goroutines.
 type Workspace struct {
 	start  string
 	ledger *Ledger
@@ -104,7 +105,7 @@ func (w *Workspace) brief(path string) string {
 	return path
 }
 
-// sight is what a session knows of a file from its last look at it.
+// sight is what a session knows about a file since it last read or wrote it.
 type sight struct {
 	size     int64
 	modified time.Time
@@ -120,7 +121,7 @@ func sightOf(content []byte, info os.FileInfo, moment uint64) sight {
 	}
 }
 
-// saw remembers a look at a file.
+// saw remembers that the session has seen a file.
 func (w *Workspace) saw(real string, s sight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +135,7 @@ func (w *Workspace) lastSight(real string) (sight, bool) {
 	return s, ok
 }
 
-// sameAs reports whether the file still is what was seen.
+// sameAs reports whether the file is still as it was seen.
 func (s sight) sameAs(content []byte, info os.FileInfo) bool {
 	if s.hashed {
 		return sha256.Sum256(content) == s.hash
@@ -142,18 +143,18 @@ func (s sight) sameAs(content []byte, info os.FileInfo) bool {
 	return s.size == info.Size() && s.modified.Equal(info.ModTime())
 }
 
-// mayChange refuses to change a file that the session has not read, or that was
-// changed since. The text says what to do, and who changed it when we know.
+// mayChange refuses the change of a file that the session has not read, or that was
+// changed since. The text says what to do, and who changed the file if that is known.
 func (w *Workspace) mayChange(ctx context.Context, real string, content []byte, info os.FileInfo) (refusal string) {
 	s, ok := w.lastSight(real)
 	if !ok {
-		return w.brief(real) + " has not been read yet. Read it first, so that nothing in it is lost by mistake."
+		return w.brief(real) + " has not been read yet. Read it first, so that nothing in it is lost by accident."
 	}
 	if s.sameAs(content, info) {
 		return ""
 	}
 	change, known := w.ledger.last(real)
-	who := "since you read it, by a command, the person, or another program"
+	who := "since you read it, by a command, by the person, or by another program"
 	if known && change.moment > s.moment && change.by != tool.CallerFrom(ctx).Key() {
 		who = "by " + change.name + " after you read it"
 	}
@@ -169,7 +170,7 @@ func parseInput[T any](call tool.Call) (in T, failed *tool.Result) {
 	return in, nil
 }
 
-// toInt makes a number of a model's an int, keeping it in a sane range.
+// toInt turns a number that a model wrote into an int within sane bounds.
 func toInt(n float64) int {
 	const limit = 1 << 40
 	return int(max(-limit, min(limit, n)))

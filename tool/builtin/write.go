@@ -8,13 +8,13 @@ import (
 
 type write struct{ w *Workspace }
 
-const writeDescription = `Writes a whole file: makes a new one, with the folders above it, or replaces all that is in an existing one.
+const writeDescription = `Writes a whole file: creates a new one, with the folders above it, or replaces the content of an existing one.
 
-- To change a part of an existing file use Edit: it is shorter, shows what changes, and cannot lose the rest.
-- An existing file must have been read with Read in this conversation, and not have been changed by anybody else since; otherwise the call is refused and nothing is written.
-- content is the complete file, exactly as it is to be, with the newline at its end. Do not leave anything out with a remark such as "rest unchanged".
-- The file is replaced at once: nobody ever sees a half-written one. Its permissions stay; a symbolic link stays a link, and what it points to is written.
-- Make new files only when the work needs them. Do not add documentation files, notes or summaries that nobody asked for.
+- To change part of an existing file use Edit: it is shorter, shows what changes, and cannot lose the rest.
+- An existing file must have been read with Read in this conversation, and must not have been changed by anybody else since; otherwise the call is refused and nothing is written.
+- content is the complete file, exactly as it is to be, including the newline at its end. Do not leave anything out with a remark such as "rest unchanged".
+- The file is replaced atomically: nobody ever sees a half-written one. Its permissions stay; a symbolic link stays a link, and its target is written.
+- Create new files only when the work needs them. Do not add documentation, notes or summaries that nobody asked for.
 - Do not write files with echo or here-documents in Bash.`
 
 const writeSchema = `{"type":"object","properties":{` +
