@@ -318,7 +318,13 @@ func (w *teamWorld) transcripts(t *testing.T, name string) (found [][]map[string
 // panes lists the panes of the lead's tmux server by their titles.
 func (w *teamWorld) panes(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.Command("tmux", "-L", "cadre-"+w.Info().SessionID[:8], "list-panes", "-a", "-F", "#{pane_title}").CombinedOutput()
+	return panesOf(w.Info().SessionID)
+}
+
+// panesOf lists the panes of the tmux server that the lead with this session has
+// started.
+func panesOf(session string) []string {
+	out, err := exec.Command("tmux", "-L", "cadre-"+session[:8], "list-panes", "-a", "-F", "#{pane_title}").CombinedOutput()
 	if err != nil {
 		return nil // the server ends with its last pane
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -98,6 +99,54 @@ func TestATeammateEndsWhileItsLeadComesBack(t *testing.T) {
 	for _, name := range []string{"ann", "bob"} {
 		w.isShown(t, name, "You were stopped, and are back.")
 	}
+}
+
+// A teammate whose lead was killed before the first line of its conversation was
+// written is started with its prompt: its file is there, and empty.
+func TestATeammateThatWasNotToldItsPrompt(t *testing.T) {
+	w := newTeamWorld(t, inProcess)
+	begin := order{ID: "begin", Calls: forming("ann")}
+	lead := w.leadConfig()
+	lead.Prompt = begin.text()
+	kill := startLead(t, lead)
+	w.idles(t, "ann", 1)
+	kill()
+	kept, err := filepath.Glob(filepath.Join(w.home.Project(w.dir), "*", "subagents", "agent-t*.jsonl"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("kept %q, %v", kept, err)
+	}
+	if err := errors.Join(os.Truncate(kept[0], 0), os.Remove(shownFile(w.home, "ann"))); err != nil {
+		t.Fatal(err)
+	}
+	config, err := w.state.Rosters().Load(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.open(t, func(c *cadre.Config) { c.Resume = config.LeadSessionID })
+	w.isShown(t, "ann", "You are ann.\n")
+}
+
+// The pane of a teammate whose lead was killed before its program could start does not
+// outlive the lead for long.
+func TestThePaneOfAKilledLeadCloses(t *testing.T) {
+	w := newTeamWorld(t, inPanes)
+	begin := order{ID: "begin", Calls: append(forming(), w.untilThere("go"), spawning("ann", "You are ann."))}
+	lead := w.leadConfig()
+	lead.Prompt = begin.text()
+	kill := startLead(t, lead)
+	w.isThere(t, "begun")
+	config, err := w.state.Rosters().Load(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := w.home.Inbox(alpha, "ann") + ".lock" // the prompt cannot be posted
+	if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o700), os.Mkdir(lock, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, w.path("go"), "", 0o600)
+	eventually(t, "ann has a pane", func() bool { return len(panesOf(config.LeadSessionID)) > 0 })
+	kill()
+	eventually(t, "the pane is closed", func() bool { return len(panesOf(config.LeadSessionID)) == 0 })
 }
 
 // A killed lead is resumed with its team, in the same backend or the other:

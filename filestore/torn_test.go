@@ -506,3 +506,24 @@ func TestModes(t *testing.T) {
 		t.Errorf("others may read: %s", diff)
 	}
 }
+
+// A transcript of which no entry was written is none, whatever else is in its file.
+func TestATranscriptWithoutAnEntryDoesNotExist(t *testing.T) {
+	root := layout.Root(t.TempDir())
+	s := filestore.New(root)
+	t.Cleanup(func() { s.Close() })
+	ref := transcript.Ref{Project: "/p", Session: "00000000-0000-4000-8000-000000000001"}
+	path := root.Transcript(ref.Project, ref.Session, "")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	whole := `{"type":"user","uuid":"u1","message":{"role":"user","content":"hello"}}` + "\n"
+	for text, want := range map[string]bool{"": false, whole[:20]: false, `{"type":"summary","summary":"s"}` + "\n": false, whole: true, whole[:20] + "\n" + whole: true} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Transcripts().Exists(t.Context(), ref); got != want || err != nil {
+			t.Errorf("with %q it exists: %v, %v", text, got, err)
+		}
+	}
+}

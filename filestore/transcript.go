@@ -78,12 +78,35 @@ func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (bool, erro
 	err := checkRef(ref)
 	there := false
 	if err == nil {
-		there, err = ts.exists(ts.path(ref))
+		there, err = ts.hasEntry(ts.path(ref))
 	}
 	if err != nil {
 		return false, fmt.Errorf("find transcript %s: %w", ref, err)
 	}
 	return there, nil
+}
+
+// hasEntry reports whether a user or assistant entry stands in a file. A process that
+// is killed before it has written its first one leaves an empty file, or a torn line.
+func (ts *transcripts) hasEntry(path string) (found bool, err error) {
+	err = scanLines(ts.fsys, path, 1<<63-1, func(line []byte) error {
+		var e transcript.Entry
+		if e.UnmarshalJSON(line) == nil && isKept(e) {
+			found = true
+			return errStop
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return found, err
+}
+
+// isKept reports whether an entry is one of the conversation, and not a note that
+// another program has made of its own.
+func isKept(e transcript.Entry) bool {
+	return e.Kind == transcript.KindUser || e.Kind == transcript.KindAssistant
 }
 
 // read loads the entries in the first limit bytes, with their receipts.
@@ -100,7 +123,7 @@ func (s *Store) read(ref transcript.Ref, limit int64) ([]transcript.Entry, error
 			skipped++
 			return nil
 		}
-		if e.Kind == transcript.KindUser || e.Kind == transcript.KindAssistant {
+		if isKept(e) {
 			e.Receipts = receipts[e.UUID]
 			entries = append(entries, e)
 		}

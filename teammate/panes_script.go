@@ -113,14 +113,18 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 	line("rm -f -- %s", shellword.Quote(f.script))
 	line("unset %s", stageVariable)
 	line("trap : INT QUIT # for the program to take")
-	line(`tries=0`)
+	// A lead that was killed leaves the gate closed, and nobody else knows of the pane. A
+	// shell that does not see the lead's process from the start, as in a container of its
+	// own, cannot tell, and waits for a short time only.
+	line(`lead=%d tries=0 most=600`, os.Getpid())
+	line(`kill -0 "$lead" 2>/dev/null || most=60`)
 	line(`while [ -e %s ]; do`, shellword.Quote(f.gate))
 	line("\tsleep 0.05 2>/dev/null || sleep 1")
 	line("\ttries=$((tries + 1))")
-	// A lead that was killed leaves the gate closed, and nobody else knows of us.
-	line(`	[ "$tries" -lt 600 ] || exit 0`)
+	line(`	[ "$tries" -lt "$most" ] || exit 0`)
+	line(`	[ "$most" -eq 60 ] || kill -0 "$lead" 2>/dev/null || exit 0`)
 	line("done")
-	line("unset PATH tries")
+	line("unset PATH lead tries most")
 	for _, entry := range slices.Concat(env, claudeVariables) {
 		v, value, _ := strings.Cut(entry, "=")
 		if variableName().MatchString(v) && !slices.Contains(terminalVariables, v) && !slices.Contains(shellVariables, v) {

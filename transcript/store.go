@@ -40,7 +40,8 @@ type Store interface {
 	// its user and assistant entries in order; what is damaged or of another kind is
 	// left out. [ErrNotFound] when there is none.
 	Read(ctx context.Context, ref Ref) ([]Entry, error)
-	// Exists reports whether anything was kept of a transcript, without reading it.
+	// Exists reports whether an entry of a transcript was kept, and reads no further
+	// than that.
 	Exists(ctx context.Context, ref Ref) (bool, error)
 	// Fork copies a transcript, as it is now and whoever holds it, to a session that
 	// does not exist, whose name all of the copy bears. With receipts, the copy takes
