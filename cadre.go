@@ -142,7 +142,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.info.Model, r.info.APIKeySource = r.models.Name, r.models.KeySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
-	r.tree = session.NewTree(r.stores.desk, r.settings.AskDeadline)
+	r.tree = session.NewTree(session.TreeConfig{
+		Desk: r.stores.desk, AskTime: r.settings.AskDeadline, Read: r.stores.transcripts.Read,
+	})
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(err, r.stores.close())
 	}

@@ -16,7 +16,7 @@ import (
 
 // Event is one thing that happened in a session tree.
 type Event struct {
-	Seq   uint64 // 1, 2, 3, … within the tree of one root session
+	Seq   uint64 // greater than that of every event before it, also before a restart
 	At    time.Time
 	Agent Agent
 	Body  Body
@@ -133,6 +133,14 @@ type (
 	}
 	// Idle: the agent waits for input.
 	Idle struct{ Reason string }
+	// Gap: events with numbers above From, up to To, are not kept any more, so this
+	// subscriber missed them. What was stored of them follows, each as [Stored] (one
+	// that the subscriber has seen may come again; it has the same UUID); streamed text
+	// and notices are gone. Err says why nothing follows. A Gap has the number From.
+	Gap struct {
+		From, To uint64
+		Err      string
+	}
 	// Noticed: something a person should know, that fits nowhere else.
 	Noticed struct{ Level, Text string } // level: info, warning, error
 )
@@ -194,4 +202,5 @@ func (TeamChanged) body()  {}
 func (TaskChanged) body()  {}
 func (MailSent) body()     {}
 func (Idle) body()         {}
+func (Gap) body()          {}
 func (Noticed) body()      {}

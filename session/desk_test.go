@@ -27,7 +27,7 @@ func TestAnAnswerLeftOnTheDeskReachesTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
 		desk := &memDesk{}
-		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk, 0) }, write)
+		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(TreeConfig{Desk: desk}) }, write)
 		defer s.Attend()()
 		_ = s.Prompt(t.Context(), "go")
 		a := until[event.Asked](t, s, nil).Ask
@@ -47,7 +47,7 @@ func TestAnAnswerLeftOnTheDeskReachesTheCall(t *testing.T) {
 func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &memDesk{}
-		tree := NewTree(desk, time.Minute)
+		tree := NewTree(TreeConfig{Desk: desk, AskTime: time.Minute})
 		serve(t, tree)
 		given := make(map[string]ask.Answer)
 		for id, onDesk := range map[string]bool{"shown": true, "other": false} {
@@ -79,7 +79,7 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 // What cannot be answered at its deadline stays open, and is not tried over and over.
 func TestADenialThatDoesNotGetThereIsTriedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := NewTree(nil, 0)
+		tree := NewTree(TreeConfig{})
 		serve(t, tree)
 		tries := 0
 		a := ask.Ask{ID: "q1", Deadline: time.Now().Add(time.Minute)}
@@ -97,7 +97,7 @@ func TestADenialThatDoesNotGetThereIsTriedOnce(t *testing.T) {
 
 func TestOldQuestionsAreTakenOffTheDesk(t *testing.T) {
 	desk := &memDesk{}
-	tree := NewTree(desk, 0)
+	tree := NewTree(TreeConfig{Desk: desk})
 	for _, a := range []ask.Ask{
 		{ID: AskPrefix + "gone", SessionID: "s"}, {ID: AskPrefix + "open", SessionID: "s"}, {ID: AskPrefix + "theirs", SessionID: "other"},
 		{ID: "plan-old", SessionID: "s"}, {ID: "plan-answered", SessionID: "s"}, {ID: "plan-theirs", SessionID: "other"},

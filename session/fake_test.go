@@ -285,7 +285,7 @@ func (g gate) Accept(ctx context.Context, a ask.Answer) ([]ask.Suggestion, error
 func open(t *testing.T, log *memLog, m provider.Model, change func(*Config), tools ...tool.Tool) *Session {
 	t.Helper()
 	cfg := Config{
-		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(nil, 0),
+		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: log, Tree: NewTree(TreeConfig{}),
 		Agent: event.Agent{Session: "s"}, Line: func() transcript.Entry { return transcript.Entry{Cwd: "/w"} },
 		Model: m, ModelName: "m", Tools: tool.NewSet(tools...), Asks: &memAsks{},
 		Policy: permission.Policy{Mode: permission.Bypass},

@@ -96,7 +96,7 @@ type past struct {
 // checks that nothing is left over.
 func (p *past) settle(t *rapid.T) {
 	ctx := context.Background()
-	cfg := p.config(NewTree(p.desk, 0))
+	cfg := p.config(NewTree(TreeConfig{Desk: p.desk}))
 	cfg.Model, cfg.Tools = echoModel(), tool.NewSet()
 	s, err := Open(ctx, cfg)
 	if err != nil {
@@ -157,7 +157,7 @@ func shows(messages []transcript.Message, text string) bool {
 // live opens a session, does random things to it, and closes or kills it.
 func (p *past) live(t *rapid.T) {
 	draws := newDraws(t)
-	cfg := p.config(NewTree(p.desk, 0))
+	cfg := p.config(NewTree(TreeConfig{Desk: p.desk}))
 	cfg.Model, cfg.Lean = draws.model(), draws.bool()
 	cfg.Tools = tool.NewSet(draws.tool("Good", false), draws.tool("Bad", true), draws.asking("Asks"), waits())
 	disk := &disk{}

@@ -21,21 +21,19 @@ var mate = event.Agent{Session: "s", ID: "t1", Name: "mate"}
 
 // events are all events of a tree so far.
 func events(tree *Tree) (bodies []event.Event) {
-	last := tree.Stream.Last()
-	if last == 0 {
-		return nil
-	}
+	end := event.Idle{Reason: "end of what there is"}
+	tree.Stream.Publish(event.Agent{}, end)
 	for ev := range tree.Stream.Subscribe(context.Background(), 0) {
-		bodies = append(bodies, ev)
-		if ev.Seq == last {
+		if ev.Body == event.Body(end) {
 			break
 		}
+		bodies = append(bodies, ev)
 	}
 	return bodies
 }
 
 func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
-	tree := NewTree(nil, 0)
+	tree := NewTree(TreeConfig{})
 	var given []ask.Answer
 	fails := true
 	relay := func() {
@@ -79,7 +77,7 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 
 func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := NewTree(nil, 0)
+		tree := NewTree(TreeConfig{})
 		given, goOn := 0, make(chan struct{})
 		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error {
 			given++
@@ -107,7 +105,7 @@ func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 }
 
 func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
-	tree := NewTree(nil, 0)
+	tree := NewTree(TreeConfig{})
 	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error { return errors.New("too late") })
 	if !tree.Questions.Settle(t.Context(), "q1", ask.Answer{By: "person"}) {
 		t.Error("it was not waiting")
@@ -122,7 +120,7 @@ func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
 
 func TestAQuestionGoesElsewhereWhenNobodyIsInFront(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
-	tree := NewTree(nil, 0)
+	tree := NewTree(TreeConfig{})
 	leave := tree.Questions.Elsewhere(func(ctx context.Context, a ask.Ask) error {
 		if a.Team != "crew" || a.AgentName != "mate" || a.Tool != "Write" {
 			t.Errorf("ask = %+v", a)
@@ -243,7 +241,7 @@ func TestAPlanIsAQuestionOfItsOwnKind(t *testing.T) {
 func TestAQuestionLiesOnTheDeskUntilItIsSettled(t *testing.T) {
 	write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
 	desk := &memDesk{}
-	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(desk, 0) }, write)
+	s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(TreeConfig{Desk: desk}) }, write)
 	defer s.Attend()()
 	_ = s.Prompt(t.Context(), "go")
 	a := until[event.Asked](t, s, nil).Ask

@@ -87,6 +87,15 @@ func (r *Register) Children() []*Session {
 	return slices.Collect(maps.Values(r.children))
 }
 
+// all lists the live sessions, the main one first.
+func (r *Register) all() []*Session {
+	children := r.Children()
+	if s, ok := r.Find(""); ok {
+		return append([]*Session{s}, children...)
+	}
+	return children
+}
+
 // Closed reports whether no child can be added any more.
 func (r *Register) Closed() bool {
 	r.mu.Lock()
@@ -126,11 +135,7 @@ func (r *Register) Quiet(rest func() (quiet bool, err error)) (bool, error) {
 // epochs is the state number of every session; idle is false when one is busy.
 func (r *Register) epochs() (epochs map[*Session]uint64, idle bool) {
 	epochs = make(map[*Session]uint64)
-	all := r.Children()
-	if s, ok := r.Find(""); ok {
-		all = append(all, s)
-	}
-	for _, s := range all {
+	for _, s := range r.all() {
 		st := s.State()
 		if st.Busy {
 			return nil, false

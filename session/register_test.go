@@ -27,7 +27,7 @@ func child(t *testing.T, tree *Tree, id string, c Child) (s *Session, gone <-cha
 }
 
 func TestAChildIsRegisteredUntilItsEnd(t *testing.T) {
-	tree := NewTree(nil, 0)
+	tree := NewTree(TreeConfig{})
 	found := false
 	stop := make(chan struct{})
 	var s *Session
@@ -57,7 +57,7 @@ func TestAChildIsRegisteredUntilItsEnd(t *testing.T) {
 }
 
 func TestAClosedRegisterHasEndedItsChildren(t *testing.T) {
-	tree := NewTree(nil, 0)
+	tree := NewTree(TreeConfig{})
 	s, _ := child(t, tree, "a1", Child{Ended: func() {}, Gone: func() {}})
 	tree.Sessions.Close(ErrClosed)
 	select {
@@ -73,7 +73,7 @@ func TestAClosedRegisterHasEndedItsChildren(t *testing.T) {
 // The tree is quiet only when nothing happened while the rest was asked.
 func TestATreeIsQuietAtOneMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := NewTree(nil, 0)
+		tree := NewTree(TreeConfig{})
 		main := open(t, &memLog{}, echoModel(), func(c *Config) { c.Tree = tree })
 		tree.Sessions.SetMain(main)
 		synctest.Wait()

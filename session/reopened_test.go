@@ -65,7 +65,7 @@ func (k *killed) reopen(t *testing.T, change func(*Config)) *Session {
 	}
 	return open(t, k.log, model, func(c *Config) {
 		folders(c)
-		c.Asks, c.Tree = k.asks, NewTree(k.desk, 0)
+		c.Asks, c.Tree = k.asks, NewTree(TreeConfig{Desk: k.desk})
 		if change != nil {
 			change(c)
 		}

@@ -95,7 +95,7 @@ func TestInputIsRefusedWhenTheConversationCannotBeReadBack(t *testing.T) {
 // Sessions that take turns with each other do not read their conversations again;
 // of many, the one that rested longest does.
 func TestTheSessionsThatRestedLastRemember(t *testing.T) {
-	tree := NewTree(nil, 0)
+	tree := NewTree(TreeConfig{})
 	tree.memory.most = 2
 	var logs []*restingLog
 	var sessions []*Session

@@ -35,13 +35,13 @@ func TestPromptIsStoredAnsweredAndPublished(t *testing.T) {
 	}
 }
 
-func TestEventsAreNumberedWithoutGaps(t *testing.T) {
+func TestEventsAreNumberedInOrder(t *testing.T) {
 	s := open(t, &memLog{}, echoModel(), nil)
 	_ = s.Prompt(t.Context(), "hello")
 	until[event.TurnEnded](t, s, nil)
 	var last uint64
 	for ev := range s.Events(t.Context(), 0) {
-		if ev.Seq != last+1 {
+		if ev.Seq <= last {
 			t.Fatalf("event %d follows %d", ev.Seq, last)
 		}
 		last = ev.Seq
@@ -195,7 +195,7 @@ func TestAnApprovalNeverOverridesADeny(t *testing.T) {
 func TestADeadlineEndsAnAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := asking(func(context.Context, tool.Call) tool.Result { return tool.Text("wrote") })
-		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(nil, time.Hour) }, write)
+		s := open(t, &memLog{}, callOnce("Write"), func(c *Config) { folders(c); c.Tree = NewTree(TreeConfig{AskTime: time.Hour}) }, write)
 		defer s.Attend()()
 		_ = s.Prompt(t.Context(), "go")
 		answered := until[event.Answered](t, s, nil)

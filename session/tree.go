@@ -1,12 +1,14 @@
 package session
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/signal"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // Tree is what a main session and everything it started share.
@@ -22,15 +24,29 @@ type Tree struct {
 	grants []ask.Suggestion // accepted with answers; append only
 }
 
-// NewTree makes a tree with an open stream. desk is where its questions lie for
-// other processes; nil: nowhere. A question that nobody answers within askTime is
-// answered with a no; 0: it waits for ever.
-func NewTree(desk ask.Desk, askTime time.Duration) *Tree {
-	t := &Tree{
-		Stream: event.NewStream(), memory: memory{most: maxRemembered}, calm: signal.New(),
-	}
+// TreeConfig is what a tree is made of. The zero value makes one that keeps to itself.
+type TreeConfig struct {
+	Desk ask.Desk // where its questions lie for other processes; nil: nowhere
+	// AskTime is after how long a question that nobody answers is answered with a no;
+	// 0: it waits for ever.
+	AskTime time.Duration
+	// Read reads the transcript of a session, whoever writes it, for subscribers who
+	// have missed events; nil: they are only told that they have.
+	Read func(ctx context.Context, ref transcript.Ref) ([]transcript.Entry, error)
+}
+
+// NewTree makes a tree with an open stream.
+func NewTree(cfg TreeConfig) *Tree {
+	t := &Tree{memory: memory{most: maxRemembered}, calm: signal.New()}
 	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
-	t.Questions = &Questions{stream: t.Stream, desk: desk, time: askTime, changed: signal.New()}
+	var rebuild event.Rebuild
+	if cfg.Read != nil {
+		rebuild = func(ctx context.Context, from, to time.Time) ([]event.Event, error) {
+			return t.Sessions.rebuild(ctx, cfg.Read, from, to)
+		}
+	}
+	t.Stream = event.NewStream(rebuild)
+	t.Questions = &Questions{stream: t.Stream, desk: cfg.Desk, time: cfg.AskTime, changed: signal.New()}
 	return t
 }
 

@@ -39,7 +39,7 @@ func TestManySessionsAtRestAreSmall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tools := manyTools(25)
-			tree := NewTree(nil, 0)
+			tree := NewTree(TreeConfig{})
 			tree.memory.most = 0 // a constant, however many sessions there are
 			weigh := scales()
 			before := openFiles(t)

@@ -110,7 +110,7 @@ type talk struct {
 func open(t *testing.T, m provider.Model, change func(*Config)) *talk {
 	t.Helper()
 	k := &talk{
-		t: t, tree: session.NewTree(nil, 0), out: newTape(t), interrupt: make(chan struct{}),
+		t: t, tree: session.NewTree(session.TreeConfig{}), out: newTape(t), interrupt: make(chan struct{}),
 		killed: make(chan struct{}), settled: make(chan struct{}), ended: make(chan error, 1), ran: make(chan string, 100),
 	}
 	s, err := session.Open(t.Context(), session.Config{

@@ -88,6 +88,8 @@ func (l *Lines) Event(ev event.Event) {
 		}
 	case event.TurnEnded:
 		l.ended(ev.Agent, body.Outcome)
+	case event.Gap:
+		l.gap(body)
 	case event.Noticed:
 		l.noticed(ev.Agent, body)
 	}
@@ -239,6 +241,15 @@ func (l *Lines) ended(a event.Agent, out event.Outcome) {
 	case event.Interrupted:
 		l.say(a, amber, "!", "interrupted")
 	}
+}
+
+// gap says that events were missed; what was stored of them follows.
+func (l *Lines) gap(g event.Gap) {
+	text := "some of what happened before is not shown: it is no longer in memory"
+	if g.Err != "" {
+		text += ", and could not be read back: " + g.Err
+	}
+	l.noticed(event.Agent{}, event.Noticed{Level: "warning", Text: text})
 }
 
 func (l *Lines) noticed(a event.Agent, n event.Noticed) {

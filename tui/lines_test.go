@@ -66,6 +66,7 @@ func TestLines(t *testing.T) {
 		{"a sub-agent", sub, event.AgentStarted{Type: "Explore", Prompt: "look around"}, "[Explore] + sub-agent started look around"},
 		{"a job nobody waited for", event.Agent{}, event.JobEnded{Kind: "shell", Title: "make", Status: "completed", Unwaited: true}, "■ shell completed: make"},
 		{"a job somebody waited for", event.Agent{}, event.JobEnded{Kind: "shell", Title: "make", Status: "completed"}, ""},
+		{"a gap", event.Agent{}, event.Gap{From: 1, To: 9, Err: "no disk"}, "! some of what happened before is not shown: it is no longer in memory, and could not be read back: no disk"},
 		{"a warning", event.Agent{}, event.Noticed{Level: "warning", Text: "a\x1b]0;t\x07b"}, "! ab"},
 		{"a failed turn of a teammate", ann, event.TurnEnded{Outcome: event.Outcome{Reason: event.Failed, Err: "overloaded"}}, "[ann] ✗ error: overloaded"},
 	} {

@@ -14,7 +14,7 @@ import (
 // reported plays a script and sums it up as the command does.
 func reported(t *testing.T, script []byte) Run {
 	t.Helper()
-	stream := event.NewStream()
+	stream := event.NewStream(nil)
 	events := stream.Subscribe(t.Context(), 0)
 	var run Run
 	s, after := play(t, script, 4, func(s *sim) {

@@ -22,7 +22,7 @@ import (
 // watched plays the whole script once and returns its events.
 func watched(t *testing.T) (events []event.Event, dir string) {
 	t.Helper()
-	stream := event.NewStream()
+	stream := event.NewStream(nil)
 	all := stream.Subscribe(t.Context(), 0)
 	s, checks := play(t, ScriptText(), 4, func(s *sim) { s.events = stream })
 	if !checks.Passed {
@@ -161,7 +161,7 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, shown, _ := strings.Cut(string(readme), "$ cadre demo\n")
+	_, shown, _ := strings.Cut(string(readme), "$ go run ./cmd/cadre demo\n")
 	shown, _, found := strings.Cut(shown, "    Who did what")
 	if !found {
 		t.Fatal("the README does not show the demo")
