@@ -13,7 +13,7 @@ const (
 	InProcess = "in-process"
 )
 
-// Environment is what detection looks at.
+// Environment is what detection depends on.
 type Environment struct {
 	// Vars is the environment of the process, in the form of [os.Environ].
 	Vars []string
@@ -30,8 +30,8 @@ type Choice struct {
 	Hint     string   // what a person may want to know about the choice; "" for nothing
 }
 
-// Detector finds the terminal for teammates. It looks once for each mode and
-// remembers. Its methods may be called from any goroutine.
+// Detector finds the terminal for teammates. It searches once for each mode and
+// remembers the result. Its methods may be called from any goroutine.
 type Detector struct {
 	env Environment
 
@@ -44,7 +44,7 @@ type detected struct {
 	err    error
 }
 
-// NewDetector makes a detector for an environment, which does not look yet.
+// NewDetector makes a detector for an environment. It does not search yet.
 func NewDetector(env Environment) *Detector {
 	if env.LookPath == nil {
 		env.LookPath = exec.LookPath
@@ -52,7 +52,7 @@ func NewDetector(env Environment) *Detector {
 	return &Detector{env: env, found: make(map[string]detected)}
 }
 
-// Reset forgets what was found, when the terminal may be another by now.
+// Reset forgets what was found, because the terminal may be another one now.
 func (d *Detector) Reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,8 +61,8 @@ func (d *Detector) Reset() {
 
 // Choose finds the terminal for a mode ("auto", "in-process", "tmux", "iterm2").
 // Auto never fails: it is tmux inside tmux, iTerm2 inside iTerm2 with its it2
-// tool, else none; when something stood in the way the Hint says so. What was
-// asked for by name and cannot be had is an [*UnavailableError].
+// tool, else none; the Hint says what prevented a terminal. A terminal that was asked
+// for by name and is not available is an [*UnavailableError].
 func (d *Detector) Choose(ctx context.Context, mode string) (Choice, error) {
 	d.mu.Lock()
 	known, ok := d.found[mode]
@@ -70,20 +70,20 @@ func (d *Detector) Choose(ctx context.Context, mode string) (Choice, error) {
 	if ok {
 		return known.choice, known.err
 	}
-	known.choice, known.err = d.look(ctx, mode)
+	known.choice, known.err = d.find(ctx, mode)
 	if ctx.Err() != nil {
 		return known.choice, known.err // says more about ctx than about the terminal
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if first, ok := d.found[mode]; ok {
-		return first.choice, first.err // another call was faster: there is one terminal for all
+		return first.choice, first.err // another call was faster: all use one terminal
 	}
 	d.found[mode] = known
 	return known.choice, known.err
 }
 
-func (d *Detector) look(ctx context.Context, mode string) (Choice, error) {
+func (d *Detector) find(ctx context.Context, mode string) (Choice, error) {
 	switch mode {
 	case InProcess:
 		return Choice{}, nil
@@ -96,7 +96,7 @@ func (d *Detector) look(ctx context.Context, mode string) (Choice, error) {
 	case Auto, "":
 		return d.auto(ctx), nil
 	}
-	return Choice{}, fmt.Errorf("teammate mode %q is none of auto, in-process, tmux, iterm2", mode)
+	return Choice{}, fmt.Errorf("unknown teammate mode %q: want auto, in-process, tmux or iterm2", mode)
 }
 
 // choice keeps a nil pointer from becoming a Terminal.
@@ -107,16 +107,16 @@ func choice[T Terminal](terminal T, err error) (Choice, error) {
 	return Choice{Terminal: terminal}, nil
 }
 
-// auto tries what the process is in the middle of.
+// auto tries the terminal that the process runs in.
 func (d *Detector) auto(ctx context.Context) Choice {
 	inTmux, inITerm := d.getenv("TMUX") != "", d.inITerm2()
 	var found Choice
 	var err error
 	switch {
 	case inTmux && (!inITerm || d.getenv("CADRE_PREFER_ITERM2") != "1"):
-		found, err = d.look(ctx, Tmux)
+		found, err = d.find(ctx, Tmux)
 	case inITerm:
-		found, err = d.look(ctx, ITerm2)
+		found, err = d.find(ctx, ITerm2)
 	}
 	if err != nil {
 		return Choice{Hint: err.Error() + "; teammates run in this process"}
@@ -126,8 +126,8 @@ func (d *Detector) auto(ctx context.Context) Choice {
 
 func (d *Detector) getenv(name string) string { return variable(d.env.Vars, name) }
 
-// Known is the terminal of a kind as it takes to look at and close places that
-// were opened earlier, by this process or another. It opens none.
+// Known is a terminal of a kind for checking and closing places that were opened
+// earlier, by this process or another. It opens none.
 func (d *Detector) Known(kind string) (Terminal, error) {
 	switch kind {
 	case Tmux:

@@ -19,7 +19,7 @@ const (
 )
 
 // iterm2 opens panes and tabs of iTerm2 through its it2 tool. This was tested
-// with a stand-in that records how it is called, not with iTerm2. Titles are set,
+// with a stand-in that records its calls, not with iTerm2 itself. Titles are set,
 // colours are not: the tool has no command for them. The ids of sessions are
 // UUIDs, so a pane needs no mark.
 type iterm2 struct {
@@ -30,7 +30,7 @@ type iterm2 struct {
 	column []string // panes opened beside the lead, the newest last; held with opening
 }
 
-// inITerm2 reports whether the process runs in iTerm2, as far as it is told.
+// inITerm2 reports whether the environment says that the process runs in iTerm2.
 func (d *Detector) inITerm2() bool {
 	return d.getenv("TERM_PROGRAM") == "iTerm.app" || d.getenv(itermVariable) != ""
 }
@@ -59,11 +59,11 @@ func (t *iterm2) Attach() string { return "" }
 
 // Open implements [Terminal].
 func (t *iterm2) Open(ctx context.Context, s Spec) (Place, error) {
-	give, err := t.take(ctx)
+	release, err := t.acquire(ctx)
 	if err != nil {
 		return Place{}, err
 	}
-	defer give()
+	defer release()
 	title := cleanTitle(s.Title)
 	id, err := t.open(ctx, s.Window)
 	if err != nil {
@@ -79,9 +79,9 @@ func (t *iterm2) Open(ctx context.Context, s Spec) (Place, error) {
 	if !s.Window {
 		t.column = append(t.column, id)
 	}
-	_, _ = t.run(ctx, "session", "set-name", "--session", id, "--", title) // a pane without a name works as well
+	_, _ = t.run(ctx, "session", "set-name", "--session", id, "--", title) // a pane without a name works too
 	if t.lead != "" {
-		_, _ = t.run(ctx, "session", "focus", t.lead) // a new pane takes the focus
+		_, _ = t.run(ctx, "session", "focus", t.lead) // a new pane gets the focus
 	}
 	return p, nil
 }

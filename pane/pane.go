@@ -1,8 +1,7 @@
-// Package pane opens places on a terminal where a program runs in front of a
-// person: panes and windows of tmux, panes and tabs of iTerm2. It titles them,
-// says whether they are still there, and closes the ones that it opened, and no
-// others. It knows nothing of agents; where a program gets its text from is a
-// file, never typing.
+// Package pane opens places on a terminal where a program runs in front of a person:
+// panes and windows of tmux, panes and tabs of iTerm2. It titles them, reports whether
+// they still exist, and closes those that it opened, and no others. It knows nothing
+// about agents. Programs get their input from files; nothing is typed into a pane.
 package pane
 
 import (
@@ -18,7 +17,7 @@ const (
 
 // Spec says what place to open.
 type Spec struct {
-	Title string // shown on the border; control characters are taken out
+	Title string // shown on the border; control characters are removed
 	Color string // one of blue, green, yellow, purple, orange, pink, cyan, red; another is none
 	// Script is the path of a file that /bin/sh runs in the place, which closes
 	// when the script ends.
@@ -26,46 +25,45 @@ type Spec struct {
 	Window bool // a window of its own, not a part of the one where the person is
 }
 
-// Place is a place that was opened, and what it takes to find it again, also from
-// another process. It is comparable.
+// Place identifies a place that was opened, also for other processes. It is
+// comparable.
 type Place struct {
 	Terminal string // [Tmux] or [ITerm2]
 	Socket   string // of the tmux server
 	Pane     string // "%3", or iTerm2's session id
-	Mark     string // what the pane was marked with: tmux gives ids anew when its server is
+	Mark     string // how the pane was marked: tmux starts its ids again with a new server
 	Window   bool   // it got a window of its own
 }
 
-// Terminal is where places are opened. Its methods block for a moment, the time
-// that the terminal's command line takes, and may be called from any goroutine.
+// Terminal is where places are opened. Its methods block while the terminal's command
+// line runs, a moment, and may be called from any goroutine.
 type Terminal interface {
 	// Kind is [Tmux] or [ITerm2].
 	Kind() string
 	// Open opens a place without taking the focus, and starts the script there.
 	// After an error nothing of it is left open. The caller keeps the Place.
 	Open(ctx context.Context, s Spec) (Place, error)
-	// Alive says which of the places are there. A terminal that is gone has
-	// none of them; an error says that it is not known.
+	// Alive reports which of the places exist. A terminal that is gone has none of
+	// them; an error says that this is not known.
 	Alive(ctx context.Context, places []Place) (map[Place]bool, error)
-	// Close closes a place that Open returned; what runs there is hung up on. A
-	// place that is gone, or whose id another one has by now, is left alone and
-	// is no error.
+	// Close closes a place that Open returned; the program there gets a hangup. A place
+	// that is gone, or whose id another one has now, is left alone and is not an error.
 	Close(ctx context.Context, p Place) error
 	// Tail is the last lines that a place shows, without the empty ones at the
 	// end.
 	Tail(ctx context.Context, p Place, lines int) (string, error)
-	// Attach is the command with which a person looks at the places; "" when
-	// they are in front of them.
+	// Attach is the command with which a person can see the places; "" when they see
+	// them already.
 	Attach() string
 }
 
-// ErrGone says that a place is not there any more.
+// ErrGone says that a place no longer exists.
 var ErrGone = errors.New("the pane is gone")
 
-// errOnlyKnown: [Detector.Known] does not say where a place would go.
+// errOnlyKnown: a terminal of [Detector.Known] does not know where to open a place.
 var errOnlyKnown = errors.New("open a pane: this terminal is for panes that were opened earlier")
 
-// UnavailableError says that a terminal cannot be had, and what to do about it.
+// UnavailableError says that a terminal is not available, and what to do about it.
 type UnavailableError struct {
 	Kind   string // that was asked for
 	Why    string
@@ -76,14 +74,14 @@ func (e *UnavailableError) Error() string {
 	return "use " + e.Kind + " for teammates: " + e.Why + ": " + e.Remedy
 }
 
-// opening is held while a pane is opened: where one goes depends on the others.
-// nil is that of a terminal that opens none.
+// opening is a lock that is held while a pane is opened: where one goes depends on
+// the others. It is nil in a terminal that opens none.
 type opening chan struct{}
 
 func newOpening() opening { return make(opening, 1) }
 
-// take waits for its turn until ctx ends; give ends it.
-func (o opening) take(ctx context.Context) (give func(), err error) {
+// acquire waits for the lock until ctx ends.
+func (o opening) acquire(ctx context.Context) (release func(), err error) {
 	if o == nil {
 		return nil, errOnlyKnown
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/proc"
 )
 
-// answerTime is how long a terminal's command line may take to answer; it takes
+// answerTime is how long a terminal's command line may run; usually it needs
 // milliseconds.
 const answerTime = 10 * time.Second
 
@@ -53,7 +53,7 @@ func verb(args []string) string {
 }
 
 // run runs the program and returns what it printed, without the last line end.
-// What the program complains about is a [*failure].
+// What the program reports as an error is a [*failure].
 func (p program) run(ctx context.Context, args ...string) (string, error) {
 	name := filepath.Base(p.path)
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("%s does not answer", name))

@@ -9,8 +9,8 @@ import (
 // longestTitle is what a border has room for, in characters.
 const longestTitle = 80
 
-// cleanTitle makes a title one line of printable text: whatever else stands in it
-// could move the cursor or colour the terminal.
+// cleanTitle makes a title one line of printable text: anything else in it could move
+// the cursor or colour the terminal.
 func cleanTitle(title string) string {
 	title = strings.Map(func(r rune) rune {
 		switch {

@@ -38,7 +38,7 @@ func (t *tmux) Attach() string {
 	return "tmux -L " + t.name + " attach"
 }
 
-// ask runs a command on the server that is meant by this terminal.
+// ask runs a command on the server of this terminal.
 func (t *tmux) ask(ctx context.Context, args ...string) (string, error) {
 	if t.socket != "" {
 		return t.askServer(ctx, t.socket, args...)
@@ -56,10 +56,10 @@ func (t *tmux) askServer(ctx context.Context, socket string, args ...string) (st
 var (
 	errNoServer = errors.New("no tmux server runs there")
 	errNoSpace  = errors.New("the window has no room for another pane")
-	errHas      = errors.New("the tmux server has such a session already")
+	errHas      = errors.New("the tmux server already has such a session")
 )
 
-// classify tells apart what tmux says only in words.
+// classify recognizes errors that tmux reports only in words.
 func classify(err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -86,11 +86,11 @@ func classify(err error) error {
 
 // Open implements [Terminal]. A split that does not fit becomes a window.
 func (t *tmux) Open(ctx context.Context, s Spec) (Place, error) {
-	give, err := t.take(ctx)
+	release, err := t.acquire(ctx)
 	if err != nil {
 		return Place{}, err
 	}
-	defer give()
+	defer release()
 	pane, window, err := t.open(ctx, s)
 	if err != nil {
 		return Place{}, fmt.Errorf("open a tmux pane for %s: %w", cleanTitle(s.Title), err)
@@ -108,7 +108,8 @@ func (t *tmux) Open(ctx context.Context, s Spec) (Place, error) {
 	return p, nil
 }
 
-// mark gives a pane what tells it from others, and finds its server's socket.
+// mark marks a pane, so that it can be told from others, and finds its server's
+// socket.
 func (t *tmux) mark(ctx context.Context, p *Place) error {
 	column := t.lead
 	if p.Window || column == "" {
@@ -152,8 +153,8 @@ func (t *tmux) marked(ctx context.Context, socket string) (map[string]bool, erro
 	return panes, err
 }
 
-// Close implements [Terminal]. The server itself compares the mark, so that no
-// other pane can take the id in between.
+// Close implements [Terminal]. The server itself compares the mark, so that no other
+// pane can get the id in between.
 func (t *tmux) Close(ctx context.Context, p Place) error {
 	if p.Mark == "" {
 		return fmt.Errorf("close tmux pane %s: it has no mark that says it is ours", p.Pane)

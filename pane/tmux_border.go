@@ -18,7 +18,7 @@ const (
 )
 
 // decorate gives a pane its title and colour, and its window borders that show
-// them. A pane without works as well, so nothing here fails.
+// them. A pane works without, so nothing here returns an error.
 func (t *tmux) decorate(ctx context.Context, p Place, s Spec) {
 	title := cleanTitle(s.Title)
 	style := "default"
@@ -40,8 +40,8 @@ func (t *tmux) decorate(ctx context.Context, p Place, s Spec) {
 }
 
 // border makes a pane's window show titles and styles, except where it has a
-// setting of its own. The styles are looked up for each pane, so that others
-// look as before.
+// setting of its own. The style is evaluated for each pane, so that the borders of
+// others stay as they were.
 func (t *tmux) border(ctx context.Context, p Place) {
 	if set, err := t.windowOption(ctx, p.Socket, p.Pane, "-v", setOption); err != nil || set != "" {
 		return
@@ -74,9 +74,9 @@ func (t *tmux) windowOption(ctx context.Context, socket, target, flags, option s
 	return t.askServer(ctx, socket, "show-options", "-q", "-w", flags, "-t", target, option)
 }
 
-// tidy evens out what is left of a column after one of its panes was closed, and
-// takes the borders away with the last of ours. Nothing here fails: the window
-// may be gone as well.
+// tidy evens out the rest of a column after one of its panes was closed, and removes
+// the borders with the last of ours. Nothing here returns an error: the window may be
+// gone too.
 func (t *tmux) tidy(ctx context.Context, socket, window string) {
 	out, err := t.askServer(ctx, socket, "list-panes", "-t", window, "-F", "#{"+columnOption+"} #{pane_id}")
 	if err != nil {
@@ -106,8 +106,8 @@ func (t *tmux) tidy(ctx context.Context, socket, window string) {
 // hashes are the number signs of a text, with the bracket behind them.
 var hashes = lazy.Regexp(`#+\[?`)
 
-// literal makes text of what tmux takes for a format. Number signs before a
-// bracket are left alone there: they matter only where a format is drawn.
+// literal escapes text for an argument that tmux expands as a format. Number signs
+// before a bracket are left alone: they matter only where a format is drawn.
 func literal(text string) string {
 	return hashes().ReplaceAllStringFunc(text, func(run string) string {
 		if strings.HasSuffix(run, "[") {
@@ -117,7 +117,7 @@ func literal(text string) string {
 	})
 }
 
-// drawn makes text of what is drawn, where "#[" begins a style.
+// drawn escapes text for a format that is drawn, in which "#[" begins a style.
 func drawn(text string) string {
 	return hashes().ReplaceAllStringFunc(text, func(run string) string {
 		if signs, ok := strings.CutSuffix(run, "["); ok {

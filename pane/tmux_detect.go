@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What to do without a tmux that can do it (borders that differ from pane to pane
+// What to do without a tmux that is new enough (borders that differ from pane to pane
 // came with 3.2), or outside the one that is named.
 const (
 	installTmux = "install tmux 3.2 or newer, or set teammateMode to in-process"
@@ -73,9 +73,9 @@ func newEnough(version string) bool {
 	return major > 3 || major == 3 && minor >= 2
 }
 
-// serverEnv is what a tmux server of ours has in its environment: everybody who
-// may talk to it can read that, so it is no place for keys. What an agent needs
-// comes with its script.
+// serverEnv is the environment of a tmux server that we start. Everybody who may use
+// the server can read it, so it holds no keys: an agent gets what it needs with its
+// script.
 func serverEnv(vars []string) []string {
 	var env []string
 	for _, entry := range vars {

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// mateShare is what the first pane that is opened beside the lead takes of it
-// (facts: claude-code §4.3).
+// mateShare is how much of the lead's width the first pane beside it gets (facts:
+// claude-code §4.3).
 const mateShare = "70%"
 
-// privateSize is how large a window of a private server is until somebody looks
-// at it.
+// privateSize is the size of a window of a private server until a client is attached.
 var privateSize = []string{"-x", "220", "-y", "50"}
 
 // open opens a pane with the script in it, where it belongs, and returns its id
@@ -52,8 +51,7 @@ func (t *tmux) split(ctx context.Context, run []string) (string, error) {
 }
 
 // even gives the panes of a column, from the top, the same height. It leaves the
-// widths alone, which the layouts of tmux do not. Uneven heights are no reason
-// to fail.
+// widths alone, which the layouts of tmux do not. Uneven heights are not an error.
 func (t *tmux) even(ctx context.Context, socket string, column []string) {
 	if len(column) < 2 {
 		return
@@ -78,7 +76,7 @@ func (t *tmux) even(ctx context.Context, socket string, column []string) {
 	_, _ = t.askServer(ctx, socket, resize[:len(resize)-1]...)
 }
 
-// column lists our panes in the lead's window that stand in its column.
+// column lists our panes in the column of the lead's window.
 func (t *tmux) column(ctx context.Context) ([]string, error) {
 	out, err := t.ask(ctx, "list-panes", "-t", t.lead, "-F", "#{"+columnOption+"} #{pane_id}")
 	var panes []string
@@ -138,14 +136,14 @@ func (t *tmux) tryPrivate(ctx context.Context, s Spec, run []string) (string, bo
 	return pane, true, err
 }
 
-// unmarked is tmux run without the mark that says a process belongs to a run of
-// ours: a server that it starts lives on.
+// unmarked runs tmux without the mark by which processes of a run are terminated: a
+// server that it starts outlives the run.
 func (t *tmux) unmarked() program {
 	return program{t.path, t.env, []string{"/usr/bin/env", "-u", "CADRE_RUN"}}
 }
 
-// lastSafe keeps tmux from taking a semicolon at the end of an argument for the
-// end of the command.
+// lastSafe escapes a semicolon at the end of an argument, which tmux would read as
+// the end of the command.
 func lastSafe(arg string) string {
 	if rest, ok := strings.CutSuffix(arg, ";"); ok {
 		return rest + `\;`

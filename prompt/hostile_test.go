@@ -116,7 +116,7 @@ func TestLongChainsOfImportsEnd(t *testing.T) {
 	}
 	write(t, filepath.Join(project, "CADRE.md"), "@0.md")
 	files, warnings := Instructions(Places{Cwd: project, Home: home})
-	expect(t, warnings, "more than 5 imports in a row")
+	expect(t, warnings, "more than 5 nested imports")
 	if diff := cmp.Diff([]string{"0\n1\n2\n3\n4\n@5.md"}, texts(files)); diff != "" {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxImports is how many imports may lead from one to the next.
+// maxImports is how deep imports may be nested.
 const maxImports = 5
 
-// withImports puts the text of the files that text names with "@path" in the
-// place of the name. A name that is no file (a person, a package) and everything
-// in code stays as it is; so does, with a warning, what must not be imported.
+// withImports replaces each "@path" in text with the text of that file. A name that is
+// not a file (a person, a package) and everything in code stays as it is; so does,
+// with a warning, what must not be imported.
 func (r *reader) withImports(path, text string, in reach, chain []string) string {
 	var b strings.Builder
 	fence := ""
@@ -67,12 +67,12 @@ func (r *reader) importWord(path, name string, in reach, chain []string) string 
 	}
 	if info, err := os.Stat(target); err != nil || info.IsDir() {
 		if looksLikePath(trimmed) {
-			r.warn(path, "imports @%s, which is no file", trimmed)
+			r.warn(path, "imports @%s, which is not a file", trimmed)
 		}
 		return asIs
 	}
 	if len(chain) > maxImports {
-		r.warn(path, "does not import @%s: more than %d imports in a row", trimmed, maxImports)
+		r.warn(path, "does not import @%s: more than %d nested imports", trimmed, maxImports)
 		return asIs
 	}
 	text, err := r.read(target, in, chain)

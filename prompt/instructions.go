@@ -26,7 +26,7 @@ type Places struct {
 	// ~/.claude, the one that counts more last.
 	Users []string
 	Home  string // "" when it is unknown
-	// Denied, when set, says which resolved paths a deny rule closes for reading.
+	// Denied, when set, reports whether a deny rule forbids reading a resolved path.
 	Denied func(path string) (rule string, denied bool)
 }
 

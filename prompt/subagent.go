@@ -6,9 +6,9 @@ const (
 	Explore        = "Explore"
 )
 
-// SubAgent is what a sub-agent of a built-in type is told before its prompt, in
-// its first user message: its system prompt is that of all agents. An unknown
-// type is told nothing.
+// SubAgent is the note to a sub-agent of a built-in type that goes before its prompt,
+// in its first user message: its system prompt is that of all agents. It is "" for
+// other types.
 func SubAgent(agentType string) string {
 	switch agentType {
 	case GeneralPurpose:

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// coerce reads a string as the type that was asked for, when it can be nothing
-// else. Anything else comes back unchanged.
+// coerce converts a string to the type that was asked for, when that is unambiguous.
+// Anything else is returned unchanged.
 func coerce(p *parsedSchema, v json.RawMessage) json.RawMessage {
 	if kindOf(v) != "string" {
 		return v
@@ -35,8 +35,8 @@ func unquote(v json.RawMessage) string {
 	return text
 }
 
-// fits reports whether a number is one of the types asked for: any number, or a
-// whole one.
+// fits reports whether a number is of one of the types asked for: any number, or an
+// integer.
 func fits(p *parsedSchema, v json.RawMessage) bool {
 	if len(p.Type) == 0 || slices.Contains(p.Type, "number") {
 		return true

@@ -33,8 +33,8 @@ func (e *InputError) detail() string {
 	return fmt.Sprintf("%s failed due to the following %s:\n%s", e.Tool, noun, strings.Join(lines, "\n"))
 }
 
-// lines says each issue in a sentence: first what is missing, then what is too
-// much, then wrong types, then the rest. It is nil when there is only the rest.
+// lines describes each issue in a sentence: first missing parameters, then unexpected
+// ones, then wrong types, then the rest. It is nil when there is only the rest.
 func (e *InputError) lines() []string {
 	var missing, unexpected, mismatched, rest []string
 	for _, is := range e.issues {
@@ -58,8 +58,8 @@ func (e *InputError) lines() []string {
 	return append(plain, rest...)
 }
 
-// list shows the issues as the indented JSON list that stands for those which
-// have no sentence of their own.
+// list shows the issues as an indented JSON list, the form of those that have no
+// sentence of their own.
 func (e *InputError) list() string {
 	text, err := jsonx.MarshalIndent(e.issues)
 	if err != nil {

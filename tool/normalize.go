@@ -12,11 +12,10 @@ import (
 )
 
 // Normalize checks the input of a call of the named tool and returns it in the
-// form that the tool expects. What models get wrong without meaning anything
-// else by it is put right: a number, boolean, list or object written as a
-// string, null for a parameter that may be left out, a required parameter left
-// out that has a default. Input that needs none of this comes back as it is,
-// byte for byte. An error is an [*InputError], or about the schema itself.
+// form that the tool expects. Unambiguous mistakes of models are
+// corrected: a number, boolean, list or object written as a string, null for an
+// optional parameter, a missing required parameter that has a default. Input without
+// these is returned unchanged, byte for byte. An error is an [*InputError], or about the schema itself.
 func (s *Schema) Normalize(name string, input json.RawMessage) (json.RawMessage, error) {
 	schema, err := s.parsed()
 	if err != nil {
@@ -45,10 +44,10 @@ func (s *Schema) Normalize(name string, input json.RawMessage) (json.RawMessage,
 }
 
 // invalidJSON is provider.InvalidJSON: the key under which a reply carries
-// input that was no JSON object. The layers keep this room from importing it.
+// input that was not a JSON object. The layers keep this room from importing it.
 const invalidJSON = "invalid_json"
 
-// brokenInput finds out whether a provider could not read the input.
+// brokenInput returns the text of input that the provider had found not to be JSON.
 func brokenInput(schema *parsedSchema, input json.RawMessage) (string, bool) {
 	if schema.Properties[invalidJSON] != nil || !bytes.Contains(input, []byte(invalidJSON)) {
 		return "", false
@@ -64,7 +63,7 @@ func brokenInput(schema *parsedSchema, input json.RawMessage) (string, bool) {
 	return text, true
 }
 
-// unreadable explains input that is no JSON, showing where it starts and ends.
+// unreadable explains input that is not JSON, showing its start and end.
 func unreadable(text string) string {
 	const head, tail = 200, 100
 	shown := strings.ToValidUTF8(text, "\uFFFD")
@@ -88,7 +87,7 @@ func (c *checker) report(is issue) {
 	c.issues = append(c.issues, is)
 }
 
-// at checks a part of the value that stands under step.
+// at checks the part of the value that step leads to.
 func (c *checker) at(step any, p *parsedSchema, v json.RawMessage) json.RawMessage {
 	c.path = append(c.path, step)
 	out := c.check(p, v)
@@ -131,8 +130,8 @@ func (c *checker) check(p *parsedSchema, v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// union takes the first branch that fits as it is, else the first that fits
-// after coercion.
+// union uses the first branch that fits as it is, else the first that fits after
+// coercion.
 func (c *checker) union(branches []*parsedSchema, v json.RawMessage) json.RawMessage {
 	var failed [][]issue
 	for _, coerce := range []bool{false, true} {
@@ -279,7 +278,7 @@ func (c *checker) count(origin, counted string, n int, least, most *float64) {
 
 func (c *checker) number(p *parsedSchema, v json.RawMessage) {
 	n, err := strconv.ParseFloat(string(v), 64)
-	if err != nil { // beyond float64: no tool can take it
+	if err != nil { // beyond float64: no tool can use it
 		c.report(typeIssue("number", "number out of range"))
 		return
 	}

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Place is where a call stands in line with the earlier calls of the same tool in
-// the same reply, which run beside it. A tool that does a part of its work in the
-// order of the calls awaits its turn for that part, and leaves the line after it.
-// The nil Place has nobody before it. Its methods may be called from any goroutine.
+// Place is the position of a call in the queue of the calls of one tool in one reply,
+// which run in parallel. A tool that does part of its work in the order of the calls
+// awaits its turn for that part, and leaves the queue after it. No call is before the
+// nil Place. Its methods may be called from any goroutine.
 type Place struct {
 	earlier []*Place
 	left    chan struct{}
@@ -21,8 +21,8 @@ func NewPlace(earlier []*Place) *Place {
 	return &Place{earlier, left, sync.OnceFunc(func() { close(left) })}
 }
 
-// Await blocks until every earlier call has left the line or has ended. The error is
-// why ctx ended.
+// Await blocks until every earlier call has left the queue or has ended. The error is
+// the cause of ctx.
 func (p *Place) Await(ctx context.Context) error {
 	if p == nil {
 		return nil
@@ -37,7 +37,7 @@ func (p *Place) Await(ctx context.Context) error {
 	return nil
 }
 
-// Leave lets the later calls pass. It does not block; again it does nothing.
+// Leave lets the later calls pass. It does not block, and does nothing the second time.
 func (p *Place) Leave() {
 	if p != nil {
 		p.leave()

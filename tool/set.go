@@ -5,8 +5,8 @@ package tool
 type Source interface {
 	// Tools returns the tools of this moment. A session asks before each request to
 	// its model, so it must not block. While nothing has changed it returns the
-	// same set in the same order: whatever changes there makes the model's cache of
-	// the conversation worthless. It may be called from any goroutine.
+	// same set in the same order: any change invalidates the model's cache of the
+	// conversation. It may be called from any goroutine.
 	Tools() *Set
 }
 
@@ -21,7 +21,7 @@ type Set struct {
 func NewSet(tools ...Tool) *Set {
 	s := &Set{byName: make(map[string]Tool, len(tools))}
 	for _, t := range tools {
-		if _, taken := s.byName[t.Spec().Name]; taken {
+		if _, found := s.byName[t.Spec().Name]; found {
 			continue
 		}
 		s.tools = append(s.tools, t)
@@ -29,7 +29,7 @@ func NewSet(tools ...Tool) *Set {
 	}
 	for _, t := range s.tools {
 		for _, alias := range t.Spec().Aliases {
-			if _, taken := s.byName[alias]; !taken {
+			if _, found := s.byName[alias]; !found {
 				s.byName[alias] = t
 			}
 		}

@@ -1,5 +1,5 @@
-// Package tool is the contract between the loop and a tool: what a model is
-// told of it, what a call touches, what comes back, and who calls.
+// Package tool is the contract between the loop and a tool: how it is described to a
+// model, what a call touches, what it returns, and who calls.
 package tool
 
 import (
@@ -13,8 +13,8 @@ import (
 // methods may be called by several goroutines when its Spec says Parallel.
 type Tool interface {
 	Spec() Spec
-	// Access says what a call would touch, for the permission decision, without
-	// touching anything but to resolve paths. It is called with input that
+	// Access says what a call would touch, for the permission decision, and itself only
+	// reads what it needs for that. It is called with input that
 	// passed the schema.
 	Access(ctx context.Context, call Call) Access
 	// Run makes the call. It blocks until it is done or ctx ends, and then
@@ -23,9 +23,9 @@ type Tool interface {
 	Run(ctx context.Context, call Call) Result
 }
 
-// Spec describes a tool. It is the same value for every session. What a tool is
-// stands here and nowhere else: who offers tools, permits calls or watches them
-// decides by these traits, never by names.
+// Spec describes a tool. It is the same value for every session. What kind of tool it
+// is stands here and nowhere else: code that offers tools, permits calls or watches
+// them decides by these traits, never by names.
 type Spec struct {
 	Name        string
 	Aliases     []string // other names a model may use for it
@@ -34,17 +34,17 @@ type Spec struct {
 
 	Parallel bool // may run beside other Parallel calls of the same reply
 	ReadOnly bool // changes nothing, neither files nor tasks nor mail
-	// Reads: shows what stands in files and the like. An agent that only explores
-	// has these tools and no others.
+	// Reads: shows the content of files and the like. An agent that only explores has
+	// these tools and no others.
 	Reads bool
-	// Writes: changes files or runs commands. An agent that uses it gets on with
-	// its work, and does not just talk.
+	// Writes: changes files or runs commands. Its use counts as progress of the agent,
+	// unlike talking to others.
 	Writes bool
 	// Outward: reaches beyond this machine, or into another program, in a way that
 	// [Access] does not show.
 	Outward bool
-	// Delegates: sets others to work, or serves to look after their work. A lead
-	// that only delegates has these tools and no others.
+	// Delegates: assigns work to others, or helps to supervise it. A lead that only
+	// delegates has these tools and no others.
 	Delegates bool
 }
 
@@ -55,19 +55,17 @@ type Call struct {
 	Input json.RawMessage
 }
 
-// Result is what a call gave.
+// Result is the outcome of a call.
 type Result struct {
 	Text       string             // for the model
 	Blocks     []transcript.Block // for the model instead of Text, when content must be a list of blocks
 	IsError    bool
-	Structured json.RawMessage // the structured twin (toolUseResult); nil when there is none
-	EndTurn    bool            // the turn ends after this round: nothing is left to say
+	Structured json.RawMessage // the result for programs (toolUseResult); nil when there is none
+	EndTurn    bool            // the turn ends after this round: the model need not answer
 }
 
 // Text makes a plain result.
 func Text(text string) Result { return Result{Text: text} }
-
-// Errorf-like results are made with [Error] and [UseError].
 
 // Error makes a failed result with bare text.
 func Error(text string) Result { return Result{Text: text, IsError: true} }
@@ -85,9 +83,8 @@ func (r Result) Block(call Call) transcript.Block {
 	}
 }
 
-// Access is what a call touches. Paths are absolute and resolved: symbolic
-// links followed as far as the path exists. The zero value touches nothing
-// outside the program.
+// Access is what a call touches. Paths are absolute and resolved (symlink.Follow).
+// The zero value touches nothing outside the program.
 type Access struct {
 	Read    []string // files or folders
 	Write   []string
@@ -98,10 +95,10 @@ type Access struct {
 	// As names the tool by whose rules the call is judged, when it does what
 	// another tool does: a task's check is a command. "" is the tool itself.
 	As string
-	// Detail is what a person is shown, and answers, in place of the input, when
-	// the input alone does not say what would happen: with the plan in it, or the
-	// command that is a task's check. With As it is an input of that tool. Whoever
-	// answers cannot change it. nil: the input says everything.
+	// Detail is what a person is shown, and approves, instead of the input, when the
+	// input alone does not say what would happen: it holds the plan, or the command
+	// that is a task's check. With As it is an input of that tool. An answer cannot
+	// change it. nil: the input says everything.
 	Detail json.RawMessage
 }
 
@@ -139,7 +136,7 @@ func WithArrived(ctx context.Context, arrived func() <-chan struct{}) context.Co
 
 // Arrived returns a channel that is closed as soon as input waits for the calling
 // session: a tool that only waits returns then, so that the model sees the input.
-// It is nil, which never ends, where nobody says.
+// Where input is not watched the channel is nil.
 func Arrived(ctx context.Context) <-chan struct{} {
 	if arrived, ok := ctx.Value(arrivedKey{}).(func() <-chan struct{}); ok {
 		return arrived()

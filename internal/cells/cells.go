@@ -1,4 +1,4 @@
-// Package cells measures text in the columns that it takes on a terminal.
+// Package cells measures text in columns of a terminal.
 package cells
 
 import (
@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Width counts the columns that clean text takes.
+// Width counts the columns that clean text needs.
 func Width(text string) int {
 	n := 0
 	for _, r := range text {
@@ -39,7 +39,7 @@ func Pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-Width(text), 0))
 }
 
-// wide are the blocks whose characters take two columns: those of East Asian
+// wide are the blocks whose characters need two columns: those of East Asian
 // writing (Unicode Annex 11) and pictures.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{

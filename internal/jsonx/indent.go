@@ -2,13 +2,13 @@ package jsonx
 
 import "bytes"
 
-// maxIndent is how deep values are put on lines of their own. Indentation costs
-// as much as the depth, for every value: without a bound, a few kilobytes of
-// brackets that somebody wrote into a file would make hundreds of megabytes of it.
+// maxIndent is up to which depth values get lines of their own. Indentation costs as
+// much as the depth, for every value: without a bound, a few kilobytes of brackets in
+// a file would become hundreds of megabytes.
 const maxIndent = 16
 
-// Indent appends the valid JSON src as [encoding/json.Indent] does, but for what
-// lies deeper than anything that we write: that stays on one line.
+// Indent appends the valid JSON src as [encoding/json.Indent] does, except that values
+// nested deeper than anything we write stay on one line.
 func Indent(dst *bytes.Buffer, src []byte, prefix, indent string) {
 	in := indenter{dst: dst, prefix: prefix, indent: indent}
 	for i := 0; i < len(src); i++ {

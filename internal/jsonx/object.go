@@ -44,7 +44,7 @@ func (o *Object) Raw(key string) json.RawMessage {
 func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
 
 // Get decodes the value of key into v. It reports whether the key was there;
-// an absent key is no error and leaves v alone.
+// an absent key is not an error and leaves v unchanged.
 func (o *Object) Get(key string, v any) (bool, error) {
 	raw := o.Raw(key)
 	if raw == nil {
@@ -70,7 +70,7 @@ func (o *Object) Set(key string, v any) {
 	o.fields = append(o.fields, field{key, raw})
 }
 
-// Delete removes key; an absent key is no error.
+// Delete removes key, if it is there.
 func (o *Object) Delete(key string) {
 	if i := o.index(key); i >= 0 {
 		o.fields = append(o.fields[:i:i], o.fields[i+1:]...)
@@ -120,8 +120,8 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Of a key that stands twice, the
-// last value wins, as in every JavaScript reader.
+// UnmarshalJSON implements [json.Unmarshaler]. If a key occurs twice, the last value
+// wins, as in every JavaScript reader.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	o.fields = nil
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// secretNames are variables that give access to models. What a program needs
-// for its own work (GITHUB_TOKEN, cloud credentials) is the user's to give.
+// secretNames are variables that give access to models. Whether programs get
+// credentials for their own work (GITHUB_TOKEN, cloud accounts) is up to the user.
 var secretNames = map[string]bool{
 	"ANTHROPIC_API_KEY": true, "ANTHROPIC_AUTH_TOKEN": true, "ANTHROPIC_CUSTOM_HEADERS": true,
 	"CLAUDE_CODE_OAUTH_TOKEN": true, "OPENAI_API_KEY": true, "OPENAI_ADMIN_KEY": true,
 }
 
-// isSecret also knows our own variables by what they are called.
+// isSecret also recognizes our own variables, by how they are named.
 func isSecret(name string) bool {
 	if secretNames[name] {
 		return true
@@ -36,7 +36,7 @@ func WithoutSecrets(env []string, secrets ...string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	const least = 8 // a shorter value stands in others by chance
+	const least = 8 // a shorter value occurs in others by chance
 	var values []string
 	for _, value := range secrets {
 		if len(value) >= least {

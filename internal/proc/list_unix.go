@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// list is a file with a line per run under way: its mark, and its process group
-// once there is one. It is a file so that it is still there when this process
-// is not, and so that a change costs one write to memory and wakes nobody.
+// list is a file with a line for each current run: its mark, and its process group
+// once there is one. It is a file so that it outlives this process, and so that a
+// change costs one write to memory and wakes no other process.
 type list struct {
 	file *os.File
-	path string // "" when the file has no name any more
+	path string // "" when the file no longer has a name
 
 	mu   sync.Mutex
-	free []int64 // places of lines that are gone
+	free []int64 // places of removed lines
 	size int64
 }
 
-// entry is a run's line in the list. Its place is used again, so that the file is
-// as long as there were ever runs at once.
+// entry is a run's line in the list. Its place is reused, so the file never has more
+// lines than there were runs at the same time.
 type entry struct {
 	of   *list
 	at   int64
@@ -31,17 +31,17 @@ type entry struct {
 // entrySize is the length of a line: a mark, a group and blanks, and a newline.
 const entrySize = 64
 
-// add writes a run down.
+// add records a run.
 func (l *list) add(mark string) *entry {
 	e := &entry{l, l.place(), mark}
 	e.write(mark)
 	return e
 }
 
-// started adds the process group that the run's program leads.
+// started records the process group that the run's program leads.
 func (e *entry) started(group int) { e.write(fmt.Sprintf("%s %d", e.mark, group)) }
 
-// remove takes the run out again.
+// remove erases the run from the list.
 func (e *entry) remove() {
 	e.write("")
 	e.of.mu.Lock()
@@ -49,8 +49,8 @@ func (e *entry) remove() {
 	e.of.mu.Unlock()
 }
 
-// write writes the line in one go: a reader finds the old one or the new one. A
-// failure leaves the run without a watchdog; it runs all the same.
+// write writes the line atomically: a reader finds the old one or the new one. After
+// a failure the program runs without a watchdog.
 func (e *entry) write(text string) {
 	_, _ = e.of.file.WriteAt(fmt.Appendf(nil, "%-*s\n", entrySize-1, text), e.at)
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// markName is the variable that marks everything a run started, so that a
-// process that has left the group is found again. Its value is the mark of the
-// run, behind those of the runs that this process is part of itself.
+// markName is the variable that marks everything a run started, so that a process
+// that has left the group can be found. Its value is the mark of the run, after those
+// of the runs that this process itself is part of.
 const markName = "CADRE_RUN"
 
 // baseLength is the number of hexadecimal digits that a mark begins with.

@@ -1,6 +1,6 @@
-// Package proc runs other programs so that none of them outlives its run: each
-// gets a session and process group of its own, no terminal and nothing to read,
-// and when it ends or has to end, everything that it started goes with it.
+// Package proc runs other programs so that none of them outlives its run: each gets a
+// session and process group of its own, no terminal and no input, and when it ends or
+// is terminated, so is everything that it started.
 package proc
 
 import (
@@ -22,18 +22,18 @@ type Command struct {
 	Stdout io.Writer // gets the output; nil discards it. Not used after Run has returned
 	Stderr io.Writer // nil: both go to Stdout, in the order in which they were written
 
-	Grace time.Duration // between asking to end and killing; 0 means [DefaultGrace]
+	Grace time.Duration // between asking it to end and killing it; 0 means [DefaultGrace]
 }
 
 // DefaultGrace is how long programs have to end when they are asked to.
 const DefaultGrace = time.Second
 
-// settle is how long what a program leaves behind has to end by itself: the
-// last stage of a pipe is often just not done yet.
-const settle = 100 * time.Millisecond
+// leftoverGrace is how long processes that a program leaves behind have to end by
+// themselves: often they are just the last stage of a pipe.
+const leftoverGrace = 100 * time.Millisecond
 
-// drain is how long output may still come after all processes of the group are
-// gone: a process that left the group may hold the pipe for ever.
+// drain is how long output is awaited after all processes of the group are gone: a
+// process that left the group may hold the pipe open forever.
 const drain = 100 * time.Millisecond
 
 // Exit is how a program ended.
@@ -41,20 +41,20 @@ type Exit struct {
 	Code   int    // exit code; 128 + the signal's number when a signal ended it
 	Signal string // the signal that ended it, "" otherwise
 	Killed bool   // it ended because ctx did
-	Left   bool   // it ended by itself, but left processes behind, which were ended too
+	Left   bool   // it ended by itself, but left processes behind, which were terminated
 }
 
 // Run starts the program and blocks until it has ended, its output is written
 // and its process group is gone. When ctx ends, the group is asked to end
 // (SIGTERM), and killed after the grace; then processes that left the group are
 // killed as well where the system lets us find them (Linux). The error is about
-// starting only; a failing Stdout or Stderr loses output, not the run.
+// starting only; when writing to Stdout or Stderr fails, output is lost and the
+// program runs on.
 //
-// When this process dies meanwhile, however it dies, what the run has started is
-// ended all the same: by a watchdog, a small process that the first run starts
-// (Unix). On Windows the system ends what this process started. What has left its
-// group on purpose may outlive its run, not this process: the watchdog ends it
-// when this process is gone, however that came (Linux).
+// When this process dies, in whatever way, what the run has started is terminated by
+// a watchdog, a small process that the first run starts (Unix); on Windows the system
+// does it. A process that has left its group on purpose may outlive its run but not
+// this process: the watchdog kills it when this process is gone (Linux).
 func Run(ctx context.Context, c Command) (Exit, error) {
 	r := underWay.begin()
 	defer r.end()
@@ -76,12 +76,12 @@ func Run(ctx context.Context, c Command) (Exit, error) {
 	state, killed := await(ctx, p.process, exited, grace(c))
 	exit := exitOf(state)
 	exit.Killed = killed
-	if !gone(p.process.Pid, settle) {
+	if !gone(p.process.Pid, leftoverGrace) {
 		exit.Left = !killed
 		terminateRest(p.process.Pid)
 		if !gone(p.process.Pid, grace(c)) {
 			killGroup(p.process.Pid)
-			gone(p.process.Pid, settle)
+			gone(p.process.Pid, leftoverGrace)
 		}
 	}
 	if killed {
@@ -98,7 +98,7 @@ func grace(c Command) time.Duration {
 	return DefaultGrace
 }
 
-// await waits for the program's end, and brings it about when ctx ends first.
+// await waits for the program's end, and terminates it when ctx ends first.
 func await(ctx context.Context, p *os.Process, exited <-chan *os.ProcessState, grace time.Duration) (state *os.ProcessState, killed bool) {
 	select {
 	case state := <-exited:
@@ -123,21 +123,21 @@ func gone(pid int, limit time.Duration) bool {
 	return poll(limit, func() bool { return !groupAlive(pid) })
 }
 
-// poll waits until done says so, but no longer than limit. It is for what the
-// system tells no event of.
+// poll waits until done returns true, but no longer than limit. It is for changes
+// that the system has no event for.
 func poll(limit time.Duration, done func() bool) bool {
 	if done() {
 		return true
 	}
 	end := time.NewTimer(limit)
 	defer end.Stop()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		select {
 		case <-end.C:
 			return done()
-		case <-look.C:
+		case <-tick.C:
 			if done() {
 				return true
 			}
@@ -211,8 +211,8 @@ func (p *running) copy(writers ...io.Writer) {
 	}
 }
 
-// pour reads r to its end, also when w is nil or stops taking it: a program
-// must not block or die because nobody keeps what it says.
+// pour reads r to its end, also when w is nil or its writes fail: a program must not
+// block or die because its output is not wanted.
 func pour(w io.Writer, r io.Reader) {
 	if w != nil {
 		if _, err := io.Copy(w, r); err == nil {

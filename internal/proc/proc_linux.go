@@ -17,11 +17,11 @@ func separate() *syscall.SysProcAttr {
 }
 
 // killMarked kills the processes that carry one of the marks in their environment,
-// and waits a moment until they are dead. It looks until none is found: one of
-// them may start another meanwhile.
+// and waits a moment until they are dead. It searches until none is found: one of
+// them may start another in the meantime.
 func killMarked(marks ...string) {
 	killed := map[int]bool{}
-	poll(settle, func() bool {
+	poll(leftoverGrace, func() bool {
 		found := marked(marks...)
 		for _, pid := range found {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -12,9 +12,9 @@ func separate() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true}
 // here.
 func killMarked(...string) {}
 
-// onlyZombies is never asked: the group does not look alive then.
+// onlyZombies is not needed: a group of zombies does not answer here.
 func onlyZombies(int) bool { return false }
 
-// newRegistry makes none: without environments to look at, what a list named
-// could not be told from what has got the same process ids since.
+// newRegistry makes none: without reading environments, the processes of a list
+// cannot be distinguished from others that got the same ids later.
 func newRegistry(dir, base string) *list { return nil }

@@ -15,10 +15,9 @@ func terminateRest(pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// groupAlive reports whether a process of the group is left. On macOS a group
-// of which only zombies are left answers EPERM; on Linux it looks alive until
-// the zombies' new parent fetches them, which the first process of a container
-// may do late or never.
+// groupAlive reports whether a process of the group is left. On macOS a group of
+// zombies answers EPERM; on Linux it seems alive until the zombies' new parent reaps
+// them, which the first process of a container may do late or never.
 func groupAlive(pid int) bool { return syscall.Kill(-pid, 0) == nil && !onlyZombies(pid) }
 
 func exitOf(state *os.ProcessState) Exit {

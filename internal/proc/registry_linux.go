@@ -24,16 +24,16 @@ func Record(dir string) {
 	}
 }
 
-// newRegistry makes a list in the folder dir, named after the base of the marks:
-// what has left a run that is not in the list any more is found by it. It is
-// locked for as long as this process or the watchdog lives, which has it open too.
-// So one that is not locked is of a process whose watchdog did not come to its
-// work. It is nil when it cannot be had.
+// newRegistry makes a list in the folder dir, named after the base of the marks, by
+// which processes are found that left a run which is no longer in the list. It is
+// locked for as long as this process or its watchdog lives, which has it open too. So
+// a list that is not locked is of a process whose watchdog died before its work was
+// done. It returns nil when the list cannot be made.
 func newRegistry(dir, base string) *list {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return nil
 	}
-	for range 3 { // a sweep may take it away before it is locked
+	for range 3 { // a sweep may remove it before it is locked
 		path := filepath.Join(dir, fmt.Sprintf("%d-%s", os.Getpid(), base))
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -51,7 +51,7 @@ func newRegistry(dir, base string) *list {
 	return nil
 }
 
-// lock takes the file's lock without waiting. It is false where there are no
+// lock locks the file if that is possible at once. It is false where there are no
 // locks.
 func lock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
@@ -77,7 +77,7 @@ func Sweep(dir string) error {
 		}
 		file, err := os.OpenFile(filepath.Join(dir, name.Name()), os.O_RDWR, 0)
 		if err != nil {
-			continue // gone meanwhile, or not ours to end
+			continue // gone in the meantime, or not ours
 		}
 		if !lock(file) { // its process or its watchdog lives
 			file.Close()
@@ -89,7 +89,7 @@ func Sweep(dir string) error {
 		}
 	}
 	endMarked(marks)
-	for _, file := range left { // still locked: no other sweep is at it
+	for _, file := range left { // still locked: no other sweep handles it
 		os.Remove(file.Name())
 		file.Close()
 	}
