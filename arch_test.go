@@ -92,7 +92,6 @@ var largeTypes = map[string]string{
 	"tool.parsedSchema": "a field for each keyword of JSON Schema",
 
 	// To be cut up (issue 10).
-	"cadre.Runtime":    "wiring of a lead and of a teammate in one type",
 	"team.Teams":       "every act of a lead",
 	"team.Seat":        "every act of a member",
 	"tui.conversation": "input, output and questions of a conversation in one type",

@@ -25,13 +25,10 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/models"
-	"github.com/cadre-dev/cadre/permission"
-	"github.com/cadre-dev/cadre/policy"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/teammate"
-	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/tool/builtin"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -76,35 +73,24 @@ type Config struct {
 // be called from any goroutine.
 type Runtime struct {
 	cfg      Config
-	root     layout.Root
 	settings config.Settings
 	info     Info
 
-	// What all sessions of the tree share.
-	stores    stores
-	tree      *session.Tree
-	jobs      *job.Pool
-	teams     *team.Teams
-	ledger    *builtin.Ledger
-	models    *models.Choice
-	policy    permission.Policy
-	approvals *policy.Approvals
-	system    []string
-	line      transcript.Entry // what every transcript line says
+	stores   stores
+	tree     *session.Tree
+	jobs     *job.Pool
+	teams    *team.Teams
+	host     *teammate.Host
+	backends *teammate.Backends // nil in a teammate's process
+	own      *teammate.Process  // nil in a lead's process
+	sessions *opener
+	main     *session.Session
 
-	main      *session.Session
-	opened    chan struct{} // closed when main is there: nothing comes to it, or asks for it, before
-	planner   *planner
-	agentTool tool.Tool // the same for all sessions: its description is long
-	host      *teammate.Host
-	backends  *teammate.Backends // nil in a teammate's process
-	own       *teammate.Process  // nil in a lead's process
-	tally     *event.Tally
-	folding   sync.WaitGroup // goroutines that read the events to their end
-	closing   func(func() error) error
-
+	tally        *event.Tally
+	folding      sync.WaitGroup     // goroutines that read the events to their end
 	stopWatching context.CancelFunc // ends what runs beside the sessions
 	watching     sync.WaitGroup
+	closing      func(func() error) error // does it once
 }
 
 // Info describes a runtime to a front end.
@@ -128,23 +114,26 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, root: cfg.Root, ledger: builtin.NewLedger(), closing: once(), opened: make(chan struct{})}
+	r := &Runtime{cfg: cfg, closing: once()}
 	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
 	if err := r.loadSettings(); err != nil {
 		return nil, err
 	}
-	var err error
-	r.models, err = models.Choose(models.Options{
+	choice, err := models.Choose(models.Options{
 		Name: cfg.Model, Provider: cfg.Provider, Getenv: cfg.Getenv, Version: cfg.Version, Interactive: cfg.Interactive, Settings: r.settings,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.info.Model, r.info.APIKeySource = r.models.Name, r.models.KeySource
+	r.info.Model, r.info.APIKeySource = choice.Name, choice.KeySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
 	r.tree = session.NewTree(session.TreeConfig{
 		Desk: r.stores.desk, AskTime: r.settings.AskDeadline, Read: r.stores.transcripts.Read,
 	})
+	r.sessions = &opener{
+		root: cfg.Root, settings: r.settings, offered: r.cfg.Tools, stores: r.stores, tree: r.tree, models: choice,
+		ledger: builtin.NewLedger(), opened: make(chan struct{}),
+	}
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(err, r.stores.close())
 	}
@@ -196,16 +185,16 @@ func (c *Config) complete() error {
 
 // start puts the parts together and opens the main session.
 func (r *Runtime) start(ctx context.Context) error {
-	ref, err := r.pickSession(ctx)
+	ref, err := r.cfg.pickSession(ctx, r.stores.transcripts)
 	if err != nil {
 		return err
 	}
-	r.info.SessionID = ref.Session
-	r.line = transcript.Entry{Cwd: r.cfg.Cwd, Version: compatVersion, GitBranch: gitBranch(r.cfg.Cwd)}
+	r.info.SessionID, r.sessions.main = ref.Session, ref
+	r.sessions.line = transcript.Entry{Cwd: r.cfg.Cwd, Version: compatVersion, GitBranch: gitBranch(r.cfg.Cwd)}
 	if err := r.makePolicy(); err != nil {
 		return err
 	}
-	r.system = r.systemPrompt()
+	r.sessions.system = r.systemPrompt()
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stopWatching = stop
 	r.compose(watch)

@@ -27,6 +27,10 @@ type planner struct {
 	before map[string]permission.Mode // the mode before, of callers that entered plan mode by themselves
 }
 
+func newPlanner(tree *session.Tree, root layout.Root) *planner {
+	return &planner{tree: tree, root: root, before: make(map[string]permission.Mode)}
+}
+
 // Mode implements [builtin.Planner].
 func (p *planner) Mode(caller tool.Caller) string {
 	sess, ok := p.tree.Sessions.Find(caller.AgentID)

@@ -20,7 +20,7 @@ func (r *Runtime) loadSettings() error {
 	if err := r.cfg.keepSettings(); err != nil {
 		return err
 	}
-	options := r.settingsFiles()
+	options := r.cfg.settingsFiles()
 	if r.cfg.SettingSources != nil {
 		options.Scopes, _ = config.ParseScopes(*r.cfg.SettingSources) // checked when the Config was completed
 	}
@@ -37,9 +37,9 @@ func (r *Runtime) loadSettings() error {
 }
 
 // settingsFiles says which settings files are this runtime's.
-func (r *Runtime) settingsFiles() config.Options {
+func (c *Config) settingsFiles() config.Options {
 	return config.Options{
-		Root: r.root, Home: r.home(), Project: r.cfg.Cwd, Flag: r.cfg.Settings, TrustProject: r.cfg.TrustProject,
+		Root: c.Root, Home: c.home(), Project: c.Cwd, Flag: c.Settings, TrustProject: c.TrustProject,
 	}
 }
 
@@ -62,19 +62,19 @@ func (c *Config) keepSettings() error {
 	return nil
 }
 
-func (r *Runtime) home() string { return r.cfg.Getenv("HOME") }
+func (c *Config) home() string { return c.Getenv("HOME") }
 
 // systemPrompt assembles what every agent of the tree is told.
 func (r *Runtime) systemPrompt() []string {
-	home := r.home()
-	users := []string{string(r.root)}
+	home := r.cfg.home()
+	users := []string{string(r.cfg.Root)}
 	if home != "" {
-		users = slices.Compact([]string{filepath.Join(home, ".claude"), string(r.root)})
+		users = slices.Compact([]string{filepath.Join(home, ".claude"), string(r.cfg.Root)})
 	}
-	files, warnings := prompt.Instructions(prompt.Places{Cwd: r.cfg.Cwd, Users: users, Home: home, Denied: r.policy.ReadDenied})
+	files, warnings := prompt.Instructions(prompt.Places{Cwd: r.cfg.Cwd, Users: users, Home: home, Denied: r.sessions.policy.ReadDenied})
 	r.info.Warnings = append(r.info.Warnings, warnings...)
 	return prompt.System(prompt.Options{
-		Cwd: r.cfg.Cwd, AddDirs: r.cfg.AddDirs, Platform: runtime.GOOS, Git: r.line.GitBranch != "",
+		Cwd: r.cfg.Cwd, AddDirs: r.cfg.AddDirs, Platform: runtime.GOOS, Git: r.sessions.line.GitBranch != "",
 		Date: time.Now().Format(time.DateOnly), Custom: r.cfg.SystemPrompt, Append: r.cfg.AppendSystemPrompt,
 		Instructions: files,
 	})
@@ -83,37 +83,14 @@ func (r *Runtime) systemPrompt() []string {
 // makePolicy puts rules, folders and mode together from flags and settings.
 func (r *Runtime) makePolicy() error {
 	p, warnings, err := policy.New(policy.Options{
-		Root: r.root, Cwd: r.cfg.Cwd, Home: r.home(), SideDir: r.root.SideDir(r.cfg.Cwd, r.info.SessionID), Settings: r.settings,
+		Root: r.cfg.Root, Cwd: r.cfg.Cwd, Home: r.cfg.home(), SideDir: r.cfg.Root.SideDir(r.cfg.Cwd, r.info.SessionID), Settings: r.settings,
 		Mode: r.cfg.Mode, SkipPermissions: r.cfg.SkipPermissions, Allowed: r.cfg.AllowedTools, Disallowed: r.cfg.DisallowedTools,
 		AddDirs: r.cfg.AddDirs,
 	})
 	if err != nil {
 		return err
 	}
-	r.policy = p
+	r.sessions.policy = p
 	r.info.Warnings = append(r.info.Warnings, warnings...)
 	return nil
-}
-
-// readDenied reports whether a rule denies reading a resolved path.
-func (r *Runtime) readDenied(path string) bool {
-	p := r.policy
-	if granted := r.tree.Granted(); len(granted) > 0 {
-		p = p.With(granted)
-	}
-	_, denied := p.ReadDenied(path)
-	return denied
-}
-
-// childEnv is the environment of the commands that agents run: that of this
-// process and what the settings add.
-func (r *Runtime) childEnv() []string {
-	if len(r.settings.Env) == 0 {
-		return nil
-	}
-	env := os.Environ()
-	for name, value := range r.settings.Env {
-		env = append(env, name+"="+value)
-	}
-	return env
 }

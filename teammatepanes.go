@@ -20,7 +20,7 @@ func (r *Runtime) backendOptions(conversations teammate.Conversations) teammate.
 		Panes: func() teammate.PanesConfig {
 			program := teammate.FindExecutable(r.cfg.Getenv, r.cfg.Cwd)
 			return teammate.PanesConfig{
-				Dir: filepath.Join(r.root.SideDir(r.cfg.Cwd, r.info.SessionID), "starts"),
+				Dir: filepath.Join(r.cfg.Root.SideDir(r.cfg.Cwd, r.info.SessionID), "starts"),
 				Program: teammate.Program{
 					Command: []string{program.Path}, Env: r.teammateEnv(), Flags: r.cfg.teammateFlags(program), Model: program.Model,
 					Mode: r.mainMode, Resume: conversations.MakeMain,
@@ -97,10 +97,10 @@ func (c *Config) teammateFlags(program teammate.Executable) []string {
 // when that is another than the environment says.
 func (r *Runtime) teammateEnv() []string {
 	env := os.Environ()
-	if found, err := layout.Find(os.Getenv); err == nil && found == r.root {
+	if found, err := layout.Find(os.Getenv); err == nil && found == r.cfg.Root {
 		return env
 	}
-	return append(env, "CADRE_HOME="+string(r.root))
+	return append(env, "CADRE_HOME="+string(r.cfg.Root))
 }
 
 // absolute is a path as it is meant in the working folder.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -26,6 +28,7 @@ func (e *OpenWorkError) Error() string {
 // with an [*OpenWorkError] when the lead has not been at work for as long as the
 // setting printWaitCeilingMs says.
 func (r *Runtime) Settled(ctx context.Context) error {
+	work := &work{r.main, r.tree, r.jobs, r.teams, r.stores.tasks}
 	ceiling := r.settings.PrintWaitCeiling
 	timer := time.NewTimer(ceiling)
 	defer timer.Stop()
@@ -33,7 +36,7 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	defer look.Stop()
 	epoch := r.main.State().Epoch
 	for {
-		quiet, err := r.quiet(ctx)
+		quiet, err := work.quiet(ctx)
 		if err != nil || quiet {
 			return err
 		}
@@ -53,7 +56,7 @@ func (r *Runtime) Settled(ctx context.Context) error {
 				timer.Reset(ceiling)
 				continue
 			}
-			return &OpenWorkError{ceiling, r.openWork(ctx)}
+			return &OpenWorkError{ceiling, work.open(ctx)}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -69,56 +72,65 @@ const settleLook = time.Second
 // has its note.
 const settleSoon = 50 * time.Millisecond
 
+// work is what a process and its teams may still be doing.
+type work struct {
+	main  *session.Session
+	tree  *session.Tree
+	jobs  *job.Pool
+	teams *team.Teams
+	tasks task.Store
+}
+
 // quiet reports whether nothing is at work.
-func (r *Runtime) quiet(ctx context.Context) (bool, error) {
-	return r.tree.Sessions.Quiet(func() (bool, error) {
-		if len(r.jobs.Active("")) > 0 {
+func (w *work) quiet(ctx context.Context) (bool, error) {
+	return w.tree.Sessions.Quiet(func() (bool, error) {
+		if len(w.jobs.Active("")) > 0 {
 			return false, nil
 		}
-		waiting, err := r.waiting(ctx)
-		return err == nil && waiting == "" && len(r.jobs.Active("")) == 0, err
+		waiting, err := w.waiting(ctx)
+		return err == nil && waiting == "" && len(w.jobs.Active("")) == 0, err
 	})
 }
 
 // waiting says what is on its way to a session: the notice of a job, mail that is
 // not marked read, a task that somebody will take, a teammate at work elsewhere. ""
 // when nothing is.
-func (r *Runtime) waiting(ctx context.Context) (string, error) {
-	main := r.mainCaller()
-	if r.jobs.Waiting(main.Key()) > 0 {
-		return "a job's end has not been told", nil
+func (w *work) waiting(ctx context.Context) (string, error) {
+	main := w.main.Caller()
+	if w.jobs.Waiting(main.Key()) > 0 {
+		return "nobody has been notified of a job's end", nil
 	}
-	for _, s := range r.tree.Sessions.Children() {
-		if caller := s.Caller(); r.jobs.Waiting(caller.Key()) > 0 {
-			return fmt.Sprintf("a job's end has not been told to %s", caller.AgentName), nil
+	for _, s := range w.tree.Sessions.Children() {
+		if caller := s.Caller(); w.jobs.Waiting(caller.Key()) > 0 {
+			return fmt.Sprintf("%s has not been notified of a job's end", caller.AgentName), nil
 		}
 	}
-	if seat, ok := r.teams.Seat(main); ok {
-		seat.Stall(r.main.State().Stalled)
+	if seat, ok := w.teams.Seat(main); ok {
+		seat.Stall(w.main.State().Stalled)
 	}
-	return r.teams.Waiting(ctx, main)
+	return w.teams.Waiting(ctx, main)
 }
 
-// openWork describes what is at work, for the person who waited in vain.
-func (r *Runtime) openWork(ctx context.Context) []string {
-	open, err := r.matesAtWork(ctx)
+// open describes what is at work, for the person who waited in vain.
+func (w *work) open(ctx context.Context) []string {
+	open, err := w.matesAtWork(ctx)
 	if err != nil {
 		open = append(open, err.Error())
 	}
-	for _, s := range r.tree.Sessions.Children() {
+	for _, s := range w.tree.Sessions.Children() {
 		if caller := s.Caller(); caller.Depth > 0 && s.State().Busy {
 			open = append(open, fmt.Sprintf("%s is at work", caller.AgentName))
 		}
 	}
-	for _, j := range r.jobs.Active("") {
+	for _, j := range w.jobs.Active("") {
 		open = append(open, fmt.Sprintf("job %s runs (%s)", j.ID, j.Title))
 	}
-	if what, err := r.waiting(ctx); err != nil {
+	if what, err := w.waiting(ctx); err != nil {
 		open = append(open, err.Error())
 	} else if what != "" && !slices.Contains(open, what) {
 		open = append(open, what)
 	}
-	list, err := r.stores.tasks.List(ctx, r.teams.TaskList(r.mainCaller()))
+	list, err := w.tasks.List(ctx, w.teams.TaskList(w.main.Caller()))
 	if err != nil {
 		return append(open, err.Error())
 	}
@@ -131,13 +143,13 @@ func (r *Runtime) openWork(ctx context.Context) []string {
 }
 
 // matesAtWork names the teammates that are at work, wherever they run.
-func (r *Runtime) matesAtWork(ctx context.Context) ([]string, error) {
-	if _, ok := r.teams.Seat(r.mainCaller()); !ok {
+func (w *work) matesAtWork(ctx context.Context) ([]string, error) {
+	if _, ok := w.teams.Seat(w.main.Caller()); !ok {
 		return nil, nil
 	}
 	now, cancel := context.WithCancel(ctx)
 	cancel() // a look, and no wait
-	p, err := r.teams.Await(now, r.mainCaller(), team.Awaited{})
+	p, err := w.teams.Await(now, w.main.Caller(), team.Awaited{})
 	var working []string
 	for _, a := range p.Agents {
 		if a.State == team.AgentWorking {
