@@ -80,7 +80,7 @@ func (r *Runtime) composeTeams() {
 		Publish: r.publishTeam,
 		Policy:  team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
 		Mode:    r.mainMode,
-		Relay:   relay.Ask, Settled: relay.Withdrawn, Answered: relay.Answered,
+		Relay:   relay.Ask, Withdrawn: relay.Withdrawn, Answered: relay.Answered,
 		Conversed: conversations.Exists, Shown: conversations.Shown,
 	}
 	if r.cfg.Teammate == nil { // a teammate starts nobody

@@ -93,7 +93,7 @@ func (p *planner) SubmitPlan(ctx context.Context, caller tool.Caller, plan strin
 	if !ok {
 		return builtin.PlanSubmitted{}, fmt.Errorf("submit the plan of %s: %w", caller.AgentName, session.ErrClosed)
 	}
-	id, err := seat.RequestPlan(ctx, p.PlanFile(caller), plan)
+	id, err := seat.Plans.Request(ctx, p.PlanFile(caller), plan)
 	return builtin.PlanSubmitted{RequestID: id}, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
 )
 
 // GetRecord decodes a document into v. Errors: [ErrNoRecord] when none is kept.
@@ -17,6 +19,15 @@ func GetRecord(ctx context.Context, records Records, team, kind, name string, v 
 		return fmt.Errorf("decode record %s of %s: %w", kind, name, err)
 	}
 	return nil
+}
+
+// PutRecord keeps v as a document in the place of an older one.
+func PutRecord(ctx context.Context, records Records, team, kind, name string, v any) error {
+	doc, err := jsonx.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode record %s of %s: %w", kind, name, err)
+	}
+	return records.Put(ctx, team, kind, name, doc)
 }
 
 // allRecords reads the records of a kind, without those that are none.

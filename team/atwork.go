@@ -179,7 +179,7 @@ func (o *observation) notes(ctx context.Context, name, joined string) (at []stri
 // for never, and while it was last seen at work.
 func (t *Teams) restedAt(ctx context.Context, who mailbox.Address) (string, error) {
 	var seen roster.Activity
-	err := t.getRecord(ctx, who.Team, roster.RecordActivity, who.Agent, &seen)
+	err := roster.GetRecord(ctx, t.records, who.Team, roster.RecordActivity, who.Agent, &seen)
 	if errors.Is(err, roster.ErrNoRecord) {
 		return "", nil
 	}

@@ -98,7 +98,7 @@ func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address,
 	if err != nil && !errors.Is(err, roster.ErrNotFound) {
 		return fmt.Errorf("take %s off the roster: %w", who, err)
 	}
-	if err := t.forgetConsent(ctx, who); err != nil {
+	if err := t.forgetRequests(ctx, who); err != nil {
 		return err
 	}
 	if err == nil { // else its mail has gone with the team
@@ -151,7 +151,7 @@ func (t *Teams) keepEnding(ctx context.Context, who mailbox.Address, d *departur
 	if record.Ended == nil {
 		record.Name = who.Agent
 		record.Ended = &roster.Ending{Message: terminated(who.Agent+" has ended: "+d.why+".", d.released).Message, At: time.Now()}
-		err = t.putRecord(ctx, who.Team, roster.RecordAgent, who.Agent, record)
+		err = roster.PutRecord(ctx, t.records, who.Team, roster.RecordAgent, who.Agent, record)
 		if errors.Is(err, roster.ErrNotFound) {
 			return nil, nil // nobody is left to be told
 		}

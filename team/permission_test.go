@@ -17,7 +17,7 @@ import (
 
 func requestPermission(t *testing.T, seat *team.Seat, a ask.Ask) string {
 	t.Helper()
-	id, err := seat.RequestPermission(t.Context(), a)
+	id, err := seat.Questions.Ask(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestPermissionAnswers(t *testing.T) {
 				t.Errorf("%s: %s has unread %+v", tt.name, name, left)
 			}
 		}
-		if open, err := p.seat(t, "w1").OpenPermissions(t.Context()); len(open) > 0 || err != nil {
+		if open, err := p.seat(t, "w1").Questions.Open(t.Context()); len(open) > 0 || err != nil {
 			t.Errorf("%s: still open: %+v, %v", tt.name, open, err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestM06RefusedAnswers(t *testing.T) {
 		if told := p.warnings(); len(told) != 1 || !strings.Contains(told[0], tt.why) {
 			t.Errorf("%s: told %q, want %q once", tt.name, told, tt.why)
 		}
-		if open, _ := p.seat(t, "w1").OpenPermissions(t.Context()); len(open) != 1 {
+		if open, _ := p.seat(t, "w1").Questions.Open(t.Context()); len(open) != 1 {
 			t.Errorf("%s: the question is closed", tt.name)
 		}
 	}
@@ -395,7 +395,7 @@ func TestAnswerThatIsNotTaken(t *testing.T) {
 		if _, err := in.Next(t.Context()); tt.closed != (err == nil) {
 			t.Errorf("%v: %v", tt.fails, err)
 		}
-		if open, _ := p.seat(t, "w1").OpenPermissions(t.Context()); tt.closed != (len(open) == 0) {
+		if open, _ := p.seat(t, "w1").Questions.Open(t.Context()); tt.closed != (len(open) == 0) {
 			t.Errorf("%v: open %+v", tt.fails, open)
 		}
 		if tt.closed {
@@ -418,7 +418,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 	in := p.inbox(t, leader)
 	q := p.relayOne(t, in)
 	for range 2 {
-		if err := w1.WithdrawPermission(t.Context(), "ask-1"); err != nil {
+		if err := w1.Questions.Withdraw(t.Context(), "ask-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -428,7 +428,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 	if mails := next(t, in); len(mails) > 0 {
 		t.Errorf("shown %+v", mails)
 	}
-	if diff := cmp.Diff([]string{id}, p.settled); diff != "" {
+	if diff := cmp.Diff([]string{id}, p.withdrawn); diff != "" {
 		t.Errorf("settled (-want +got):\n%s", diff)
 	}
 	if err := q.Answer(t.Context(), ask.Answer{Allow: true}); !errors.Is(err, ask.ErrAnswered) {
@@ -446,14 +446,14 @@ func TestWithdrawalIsTriedAgain(t *testing.T) {
 	w1 := p.seat(t, "w1")
 	requestPermission(t, w1, bash("ask-1"))
 	p.mails.failPost[mailbox.LeadName] = errors.New("killed here")
-	if err := w1.WithdrawPermission(t.Context(), "ask-1"); err == nil {
+	if err := w1.Questions.Withdraw(t.Context(), "ask-1"); err == nil {
 		t.Fatal("no error")
 	}
 	delete(p.mails.failPost, mailbox.LeadName)
-	if open, err := w1.OpenPermissions(t.Context()); err != nil || len(open) != 1 {
+	if open, err := w1.Questions.Open(t.Context()); err != nil || len(open) != 1 {
 		t.Fatalf("open: %+v, %v", open, err)
 	}
-	if err := w1.WithdrawPermission(t.Context(), "ask-1"); err != nil {
+	if err := w1.Questions.Withdraw(t.Context(), "ask-1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.lastText(t, mailbox.LeadName); !strings.Contains(got, "permission_settled") {
@@ -466,15 +466,15 @@ func TestQuestionWithdrawnWhileTheLeadWasAway(t *testing.T) {
 	p := newParley(t, team.Policy{}, "w1")
 	w1 := p.seat(t, "w1")
 	id := requestPermission(t, w1, bash("ask-1"))
-	if err := w1.WithdrawPermission(t.Context(), "ask-1"); err != nil {
+	if err := w1.Questions.Withdraw(t.Context(), "ask-1"); err != nil {
 		t.Fatal(err)
 	}
 	p.restartLead(t)
 	if mails := next(t, p.inbox(t, leader)); len(mails) > 0 {
 		t.Errorf("shown %+v", mails)
 	}
-	if left := p.unread(t, mailbox.LeadName); len(left) > 0 || len(p.settled) != 1 || p.settled[0] != id {
-		t.Errorf("settled %v, unread %+v", p.settled, left)
+	if left := p.unread(t, mailbox.LeadName); len(left) > 0 || len(p.withdrawn) != 1 || p.withdrawn[0] != id {
+		t.Errorf("settled %v, unread %+v", p.withdrawn, left)
 	}
 }
 
@@ -483,7 +483,7 @@ func TestForeignLeadIsNotToldOfWithdrawals(t *testing.T) {
 	p := newForeign(t, team.Policy{}, "w1")
 	seat, _ := p.rejoin(t, "w1")
 	requestPermission(t, seat, bash("ask-1"))
-	if err := seat.WithdrawPermission(t.Context(), "ask-1"); err != nil {
+	if err := seat.Questions.Withdraw(t.Context(), "ask-1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.mailOf(t, mailbox.LeadName); len(got) != 1 {
@@ -530,7 +530,7 @@ func TestQuestionOfADepartedTeammate(t *testing.T) {
 	if err := p.Gone(t.Context(), mailbox.Address{Team: "alpha", Agent: "w1"}, "killed"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{id}, p.settled); diff != "" {
+	if diff := cmp.Diff([]string{id}, p.withdrawn); diff != "" {
 		t.Errorf("settled (-want +got):\n%s", diff)
 	}
 	if err := q.Answer(t.Context(), ask.Answer{Allow: true}); !errors.Is(err, ask.ErrUnknown) && !errors.Is(err, ask.ErrAnswered) {
@@ -570,7 +570,7 @@ func TestNextOfTheSameNameInheritsNothing(t *testing.T) {
 	requestPlan(t, w1)
 	next(t, p.inbox(t, leader))
 	take(t, p.inbox(t, mate("w1")))
-	if _, ok, _ := w1.ApprovedMode(t.Context()); !ok {
+	if _, ok, _ := w1.Plans.ApprovedMode(t.Context()); !ok {
 		t.Fatal("not approved")
 	}
 	if err := p.Gone(t.Context(), w1.Address(), "killed"); err != nil {
@@ -578,10 +578,10 @@ func TestNextOfTheSameNameInheritsNothing(t *testing.T) {
 	}
 	p.spawn(t, "w1")
 	w1 = p.seat(t, "w1")
-	if _, ok, err := w1.ApprovedMode(t.Context()); ok || err != nil {
+	if _, ok, err := w1.Plans.ApprovedMode(t.Context()); ok || err != nil {
 		t.Errorf("approved: %v, %v", ok, err)
 	}
-	if open, err := w1.OpenPermissions(t.Context()); len(open) > 0 || err != nil {
+	if open, err := w1.Questions.Open(t.Context()); len(open) > 0 || err != nil {
 		t.Errorf("open %+v, %v", open, err)
 	}
 }
@@ -636,20 +636,20 @@ func TestAnswerThatCannotBePosted(t *testing.T) {
 func TestQuestionsThatCannotBeAsked(t *testing.T) {
 	p := newParley(t, team.Policy{}, "w1")
 	w1 := p.seat(t, "w1")
-	if _, err := p.seat(t, mailbox.LeadName).RequestPermission(t.Context(), bash("a")); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := p.seat(t, mailbox.LeadName).Questions.Ask(t.Context(), bash("a")); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("by the lead: %v", err)
 	}
 	broken := bash("b")
 	broken.Input = json.RawMessage(`{"command":`)
-	if _, err := w1.RequestPermission(t.Context(), broken); err == nil {
+	if _, err := w1.Questions.Ask(t.Context(), broken); err == nil {
 		t.Error("broken input was posted")
 	}
 	full := errors.New("disk full")
 	p.mails.failPost[mailbox.LeadName] = full
-	if _, err := w1.RequestPermission(t.Context(), bash("c")); !errors.Is(err, full) {
+	if _, err := w1.Questions.Ask(t.Context(), bash("c")); !errors.Is(err, full) {
 		t.Errorf("error %v", err)
 	}
-	if open, err := w1.OpenPermissions(t.Context()); len(open) > 0 || err != nil {
+	if open, err := w1.Questions.Open(t.Context()); len(open) > 0 || err != nil {
 		t.Errorf("open %+v, %v", open, err)
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/ctxlock"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -27,21 +29,50 @@ const (
 // ErrPersonDecides says that plans are approved by a person, not by the lead.
 var ErrPersonDecides = errors.New("a person decides on plans")
 
-// planAsked is a plan request as its lead knows it.
-type planAsked struct {
+// Plans are what a teammate must have approved before it may change anything, and
+// what a lead approves. This file is the lead's side, planner.go the teammate's.
+// The methods may be called from any goroutine.
+type Plans struct {
+	seat          *Seat // of the teammate that plans, or of the lead
+	records       roster.Records
+	mail          mailbox.Store
+	seals         mailbox.Seals
+	approval      string
+	trustUnsigned bool
+	leadMode      func() string
+	note          func(session string, mails ...Mail)
+	relays        *relays // where a person is asked
+
+	changing ctxlock.Mutex // held while the teammate's record is changed
+
+	mu       sync.Mutex
+	requests map[string]planRequest // that the lead's inbox has received, by id
+}
+
+// planRequest is a plan request as its lead knows it.
+type planRequest struct {
 	from     string
 	rejected bool
 	approved bool
 }
 
-// planRequested deals with a plan request in the lead's inbox, by the policy. It
-// answers at once or leaves the answer to the model or a person; the model is told
-// which.
-func (t *Teams) planRequested(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
-	if !seat.Lead {
+func newPlans(t *Teams, seat *Seat) *Plans {
+	return &Plans{
+		seat: seat, records: t.records, mail: t.mail, seals: t.seals,
+		approval: t.options.Policy.PlanApproval, trustUnsigned: t.options.Policy.TrustUnsigned,
+		leadMode: t.options.Mode, note: t.note, relays: seat.relays,
+		changing: ctxlock.New(), requests: make(map[string]planRequest),
+	}
+}
+
+// requested deals with a plan request in the lead's inbox, as the policy says: it
+// answers at once, or leaves the answer to the lead's model or a person. The model
+// is told which. Without IDs in mail the message stays unread.
+func (p *Plans) requested(ctx context.Context, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
+	if !p.seat.Lead {
 		return true, nil
 	}
-	member, err := seat.recipient(ctx, m.From)
+	member, err := p.seat.recipient(ctx, m.From)
 	if isUnknown(err) {
 		mail.Text += systemNote("This request came from an agent that is no longer in the team. Nothing waits for an answer to it.")
 		return true, nil
@@ -49,18 +80,18 @@ func (t *Teams) planRequested(ctx context.Context, seat *Seat, m mailbox.Message
 	if err != nil {
 		return false, err
 	}
-	plan := seat.planOf(c.RequestID, member.Name)
-	switch t.policy.PlanApproval {
+	request := p.receive(c.RequestID, member.Name)
+	switch p.approval {
 	case planByLead:
 		mail.Text += systemNote(fmt.Sprintf(
 			"%s works in plan mode until you answer: SendMessage with type plan_approval_response, recipient %q, request_id %q, and approve true, or false with what to change.",
 			member.Name, member.Name, c.RequestID))
 		return true, nil
 	case planByPerson:
-		return t.relayPlan(ctx, seat, member, m, c, mail)
+		return p.askPerson(ctx, member, m, c, mail)
 	}
-	if approved, _ := seat.planState(plan); !approved {
-		if err := seat.answerPlan(ctx, member.Name, c.RequestID, true, "", t.planMode("")); err != nil {
+	if !request.approved {
+		if err := p.answer(ctx, member.Name, c.RequestID, true, "", p.givenMode("")); err != nil {
 			return false, err
 		}
 	}
@@ -68,41 +99,35 @@ func (t *Teams) planRequested(ctx context.Context, seat *Seat, m mailbox.Message
 	return true, nil
 }
 
-// relayPlan puts a plan before a person. The request stays unread until the
-// person has answered, so the model gets a note instead.
-func (t *Teams) relayPlan(ctx context.Context, seat *Seat, from roster.Member, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
+// askPerson puts a plan before a person. The request stays unread until the person
+// has answered, so the lead's model gets a note instead.
+func (p *Plans) askPerson(ctx context.Context, from roster.Member, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
 	input := jsonx.MustMarshal(struct {
 		Plan         string `json:"plan"`
 		PlanFilePath string `json:"planFilePath"`
 	}{c.PlanContent, c.PlanFilePath})
 	a := ask.Ask{
-		ID: planAskID(c.RequestID), Kind: ask.Plan, SessionID: seat.session, AgentName: from.Name, Team: seat.Team,
+		ID: planAskID(c.RequestID), Kind: ask.Plan, SessionID: p.seat.session, AgentName: from.Name, Team: p.seat.Team,
 		Tool: protocol.ExitPlanMode, Input: input, Digest: ask.DigestOf(protocol.ExitPlanMode, input),
 		Question: "Is the plan of " + from.Name + " good?", Reason: c.PlanFilePath, Asked: sentAt(m),
 	}
-	if done, err := t.answeredBefore(ctx, seat, from.Name, m, c.RequestID, sealedProtocol); err != nil {
+	if answered, err := p.relays.answeredBefore(ctx, from.Name, m, c.RequestID, sealedProtocol); err != nil {
 		return false, err
-	} else if done {
-		t.consent.settled(ctx, a.ID)
+	} else if answered {
+		p.relays.withdrawn(ctx, a.ID)
 		return false, nil
 	}
-	for id, r := range seat.relaysOf(from.Name) { // a new plan takes the place of an older one
-		if r.kind == ask.Plan && id != a.ID {
-			t.withdraw(ctx, seat, id, r)
-		}
-	}
-	held, fresh, err := t.relayAsk(ctx, seat, from, m, a, func(ctx context.Context, answer ask.Answer) error {
-		return t.personDecided(ctx, seat, from.Name, c.RequestID, answer)
+	// The person is asked about the newest plan only.
+	p.relays.withdrawAll(ctx, from.Name, func(id string, kind ask.Kind) bool { return kind == ask.Plan && id != a.ID })
+	open, first, err := p.relays.put(ctx, from, m, a, func(ctx context.Context, answer ask.Answer) error {
+		return p.answerOfPerson(ctx, from.Name, c.RequestID, answer)
 	})
-	if held {
+	if open {
 		mail.IDs = nil
 	}
-	if fresh {
-		t.note(seat.session, Mail{
-			Kind: KindSystem, From: from.Name, Preview: from.Name + " waits for a person to approve its plan",
-			Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: from.Name + " has submitted its plan (" + c.PlanFilePath +
-				") and waits for a person to approve it. There is nothing for you to answer; you will be told of the decision."}),
-		})
+	if first {
+		p.tellModel(from.Name, from.Name+" waits for a person to approve its plan", from.Name+" has submitted its plan ("+c.PlanFilePath+
+			") and waits for a person to approve it. There is nothing for you to answer; you will be told of the decision.")
 	}
 	return false, err
 }
@@ -113,15 +138,15 @@ func planAskID(requestID string) string {
 	return "plan-" + hex.EncodeToString(sum[:8])
 }
 
-// personDecided posts a person's answer to a plan, and tells the lead's model.
-func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, answer ask.Answer) error {
+// answerOfPerson posts a person's answer to a plan, and tells the lead's model.
+func (p *Plans) answerOfPerson(ctx context.Context, to, id string, answer ask.Answer) error {
 	mode := ""
 	for _, u := range protocol.Acceptable(answer.Updates) {
 		if u.Type == ask.SetMode {
 			mode = u.Mode
 		}
 	}
-	if err := seat.answerPlan(ctx, to, id, answer.Allow, answer.Message, t.planMode(mode)); err != nil {
+	if err := p.answer(ctx, to, id, answer.Allow, answer.Message, p.givenMode(mode)); err != nil {
 		return err
 	}
 	what := "A person approved the plan of " + to + ", which goes on to carry it out."
@@ -132,57 +157,73 @@ func (t *Teams) personDecided(ctx context.Context, seat *Seat, to, id string, an
 	default:
 		what = "A person rejected the plan of " + to + ", which will revise it: " + feedbackOr(answer.Message)
 	}
-	t.note(seat.session, Mail{
-		Kind: KindSystem, From: to, Preview: oneline.Of(what), Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: what}),
-	})
+	p.tellModel(to, what, what)
 	return nil
 }
 
-// RespondPlan answers a plan request for the lead's model: an approval says in
-// which permission mode the agent goes on ("": the lead's own), a rejection what
-// to change. A rejected request can still be approved; after that it is settled.
-// Errors: [ErrNotLead], [ErrNoRequest], [ErrPersonDecides],
+// tellModel gives the lead's model a note of the runtime about a teammate.
+func (p *Plans) tellModel(about, preview, text string) {
+	p.note(p.seat.session, Mail{
+		Kind: KindSystem, From: about, Preview: oneline.Of(preview), Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: text}),
+	})
+}
+
+// Respond answers a plan request for the lead's model: an approval says in which
+// permission mode the agent goes on ("": the lead's own), a rejection what to
+// change. A rejected request can still be approved, an approved one has its final
+// answer. Errors: [ErrNotLead], [ErrNoRequest], [ErrPersonDecides],
 // [*roster.UnknownMemberError].
-func (s *Seat) RespondPlan(ctx context.Context, to, id string, approve bool, feedback, mode string) (Delivery, error) {
-	if !s.Lead {
+func (p *Plans) Respond(ctx context.Context, to, id string, approve bool, feedback, mode string) (Delivery, error) {
+	if !p.seat.Lead {
 		return Delivery{}, ErrNotLead
 	}
-	member, err := s.recipient(ctx, to)
+	member, err := p.seat.recipient(ctx, to)
 	if err != nil {
 		return Delivery{}, err
 	}
-	if s.teams.policy.PlanApproval == planByPerson {
+	if p.approval == planByPerson {
 		return Delivery{}, fmt.Errorf("plan request %q of %s: %w", id, member.Name, ErrPersonDecides)
 	}
-	plan, err := s.askedPlan(ctx, id, member.Name)
+	request, err := p.find(ctx, id, member.Name)
 	if err != nil {
 		return Delivery{}, err
 	}
-	approved, rejected := s.planState(plan)
 	switch {
-	case approved:
+	case request.approved:
 		return Delivery{}, fmt.Errorf("plan request %q of %s is approved already: %w", id, member.Name, ErrNoRequest)
-	case rejected && !approve:
+	case request.rejected && !approve:
 		return Delivery{}, fmt.Errorf("plan request %q of %s is rejected already, its revision has another id: %w", id, member.Name, ErrNoRequest)
 	}
-	if err := s.answerPlan(ctx, member.Name, id, approve, feedback, s.teams.planMode(mode)); err != nil {
+	if err := p.answer(ctx, member.Name, id, approve, feedback, p.givenMode(mode)); err != nil {
 		return Delivery{}, err
 	}
 	return Delivery{To: member.Name, Color: member.Color}, nil
 }
 
-// askedPlan finds a plan request that the lead's inbox took in, also before a
-// restart of the lead.
-func (s *Seat) askedPlan(ctx context.Context, id, from string) (*planAsked, error) {
-	s.mu.Lock()
-	plan, ok := s.consent.plans[id]
-	s.mu.Unlock()
-	if ok && plan.from == from {
-		return plan, nil
+// receive returns what the lead knows of a plan request, and remembers a new one.
+func (p *Plans) receive(id, from string) planRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	request, ok := p.requests[id]
+	if !ok || request.from != from {
+		request = planRequest{from: from}
+		p.requests[id] = request
 	}
-	all, err := s.teams.mail.All(ctx, s.Address())
+	return request
+}
+
+// find returns a plan request that the lead's inbox has received, also before a
+// restart of the lead.
+func (p *Plans) find(ctx context.Context, id, from string) (planRequest, error) {
+	p.mu.Lock()
+	request, ok := p.requests[id]
+	p.mu.Unlock()
+	if ok && request.from == from {
+		return request, nil
+	}
+	all, err := p.mail.All(ctx, p.seat.Address())
 	if err != nil {
-		return nil, err
+		return planRequest{}, err
 	}
 	for _, m := range all {
 		// No seal is needed here: an answer to what nobody asked has no effect.
@@ -191,32 +232,14 @@ func (s *Seat) askedPlan(ctx context.Context, id, from string) (*planAsked, erro
 		}
 		c, _ := protocol.Parse(m.Text)
 		if request, ok := c.(protocol.PlanRequest); ok && request.RequestID == id {
-			return s.planOf(id, from), nil
+			return p.receive(id, from), nil
 		}
 	}
-	return nil, fmt.Errorf("plan request %q of %s: %w", id, from, ErrNoRequest)
+	return planRequest{}, fmt.Errorf("plan request %q of %s: %w", id, from, ErrNoRequest)
 }
 
-// planOf is the lead's account of a plan request, made if it is a new one.
-func (s *Seat) planOf(id, from string) *planAsked {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	plan, ok := s.consent.plans[id]
-	if !ok || plan.from != from {
-		plan = &planAsked{from: from}
-		s.consent.plans[id] = plan
-	}
-	return plan
-}
-
-func (s *Seat) planState(plan *planAsked) (approved, rejected bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return plan.approved, plan.rejected
-}
-
-// answerPlan posts the answer to a plan request.
-func (s *Seat) answerPlan(ctx context.Context, to, id string, approve bool, feedback, mode string) error {
+// answer posts the answer to a plan request, and remembers it.
+func (p *Plans) answer(ctx context.Context, to, id string, approve bool, feedback, mode string) error {
 	at := time.Now()
 	response := protocol.PlanResponse{Type: protocol.TypePlanResponse, RequestID: id, Approved: approve, Timestamp: protocol.Stamp(at)}
 	if approve {
@@ -224,14 +247,29 @@ func (s *Seat) answerPlan(ctx context.Context, to, id string, approve bool, feed
 	} else {
 		response.Feedback = feedbackOr(feedback)
 	}
-	if err := s.postControl(ctx, to, at, response); err != nil {
+	if err := p.seat.postControl(ctx, to, at, response); err != nil {
 		return err
 	}
-	plan := s.planOf(id, to)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	plan.approved, plan.rejected = plan.approved || approve, plan.rejected || !approve
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	request := p.requests[id]
+	if request.from != to {
+		request = planRequest{from: to}
+	}
+	request.approved, request.rejected = request.approved || approve, request.rejected || !approve
+	p.requests[id] = request
 	return nil
+}
+
+// givenMode is the permission mode that the lead gives with an approval when this
+// one is asked for. Nobody is let out of all permission checks by a lead that is
+// subject to them itself.
+func (p *Plans) givenMode(asked string) string {
+	mode, lead := protocol.WorkingMode(asked), protocol.WorkingMode(p.leadMode())
+	if asked == "" || mode == protocol.ModeBypass && lead != protocol.ModeBypass {
+		return lead
+	}
+	return mode
 }
 
 // feedbackOr is what a rejection says when nobody gave a reason (facts:
@@ -243,12 +281,12 @@ func feedbackOr(feedback string) string {
 	return feedback
 }
 
-// systemNote is a word of the runtime that follows a message.
+// systemNote is a note of the runtime that follows a message.
 func systemNote(text string) string {
 	return "\n\n" + protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: text})
 }
 
-// sentAt is when a message was written, as far as it says.
+// sentAt is when a message says that it was sent; now, if it does not say.
 func sentAt(m mailbox.Message) time.Time {
 	at, err := time.Parse(time.RFC3339, m.Timestamp)
 	if err != nil {

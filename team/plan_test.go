@@ -13,7 +13,7 @@ import (
 
 func requestPlan(t *testing.T, seat *team.Seat) string {
 	t.Helper()
-	id, err := seat.RequestPlan(t.Context(), "/plans/p.md", "# Plan")
+	id, err := seat.Plans.Request(t.Context(), "/plans/p.md", "# Plan")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,10 @@ func TestPlansAreApprovedAutomatically(t *testing.T) {
 		t.Errorf("mail %+v", mail)
 	}
 	contains(t, mail.Text, want, "was approved", "permission mode acceptEdits")
-	if mode, ok, err := p.seat(t, "pl").ApprovedMode(t.Context()); mode != "acceptEdits" || !ok || err != nil {
+	if mode, ok, err := p.seat(t, "pl").Plans.ApprovedMode(t.Context()); mode != "acceptEdits" || !ok || err != nil {
 		t.Errorf("approved mode %q, %v, %v", mode, ok, err)
 	}
-	if _, err := p.seat(t, mailbox.LeadName).RespondPlan(t.Context(), "pl", id, false, "", ""); !errors.Is(err, team.ErrNoRequest) {
+	if _, err := p.seat(t, mailbox.LeadName).Plans.Respond(t.Context(), "pl", id, false, "", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("an approved plan was rejected: %v", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestModeOfAnApproval(t *testing.T) {
 		p.mode = tt.lead
 		id := requestPlan(t, p.seat(t, "pl"))
 		take(t, p.inbox(t, leader))
-		if _, err := p.seat(t, mailbox.LeadName).RespondPlan(t.Context(), "pl", id, true, "", tt.asked); err != nil {
+		if _, err := p.seat(t, mailbox.LeadName).Plans.Respond(t.Context(), "pl", id, true, "", tt.asked); err != nil {
 			t.Fatal(err)
 		}
 		if mail := take(t, p.inbox(t, mate("pl")))[0]; mail.Mode != tt.want {
@@ -90,10 +90,10 @@ func TestLeadsModelApproves(t *testing.T) {
 	if !strings.HasPrefix(id, "plan_approval-") || !strings.HasSuffix(id, "@pl@alpha") {
 		t.Errorf("request id %q", id)
 	}
-	if _, err := lead.RespondPlan(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrNoRequest) {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("before the lead has seen it: %v", err)
 	}
-	if _, err := p.seat(t, "w1").RespondPlan(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrNotLead) {
+	if _, err := p.seat(t, "w1").Plans.Respond(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrNotLead) {
 		t.Errorf("by a peer: %v", err)
 	}
 	shown := take(t, p.inbox(t, leader))
@@ -102,11 +102,11 @@ func TestLeadsModelApproves(t *testing.T) {
 		t.Fatalf("somebody answered: %+v", got)
 	}
 	for _, wrong := range []struct{ to, id string }{{"w1", id}, {"pl", "plan_approval-1@pl@alpha"}} {
-		if _, err := lead.RespondPlan(t.Context(), wrong.to, wrong.id, true, "", ""); !errors.Is(err, team.ErrNoRequest) {
+		if _, err := lead.Plans.Respond(t.Context(), wrong.to, wrong.id, true, "", ""); !errors.Is(err, team.ErrNoRequest) {
 			t.Errorf("answer to %v: %v", wrong, err)
 		}
 	}
-	if _, err := lead.RespondPlan(t.Context(), "pl", id, false, "add tests", ""); err != nil {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", id, false, "add tests", ""); err != nil {
 		t.Fatal(err)
 	}
 	in := p.inbox(t, mate("pl"))
@@ -115,17 +115,17 @@ func TestLeadsModelApproves(t *testing.T) {
 	if mail.Mode != "" || mail.Preview != "team-lead asks pl to change its plan (add tests)" {
 		t.Errorf("a rejection: %+v", mail)
 	}
-	if _, err := lead.RespondPlan(t.Context(), "pl", id, false, "again", ""); !errors.Is(err, team.ErrNoRequest) {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", id, false, "again", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("rejected twice: %v", err)
 	}
 	// An approval wins, also after a rejection that was read.
-	if _, err := lead.RespondPlan(t.Context(), "pl", id, true, "", ""); err != nil {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", id, true, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	if mail := take(t, in)[0]; mail.Mode != "acceptEdits" {
 		t.Errorf("mail %+v", mail)
 	}
-	if _, err := lead.RespondPlan(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrNoRequest) {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("approved twice: %v", err)
 	}
 }
@@ -172,7 +172,7 @@ func TestForeignAndOlderResponsesHaveNoEffect(t *testing.T) {
 			t.Errorf("mail %+v has an effect", mail)
 		}
 	}
-	if _, ok, _ := pl.ApprovedMode(t.Context()); ok {
+	if _, ok, _ := pl.Plans.ApprovedMode(t.Context()); ok {
 		t.Error("the plan counts as approved")
 	}
 }
@@ -204,7 +204,7 @@ func TestApprovalSurvivesTheTeammatesRestart(t *testing.T) {
 	if mail := take(t, in)[0]; mail.Mode != "acceptEdits" {
 		t.Errorf("after the restart: %+v", mail)
 	}
-	if mode, ok, err := seat.ApprovedMode(t.Context()); mode != "acceptEdits" || !ok || err != nil {
+	if mode, ok, err := seat.Plans.ApprovedMode(t.Context()); mode != "acceptEdits" || !ok || err != nil {
 		t.Errorf("approved mode %q, %v, %v", mode, ok, err)
 	}
 	p.postSealed(t, "pl", mailbox.LeadName, `{"type":"plan_approval_response","requestId":"`+id+`","approved":false}`, "")
@@ -218,7 +218,7 @@ func TestPendingPlanSurvivesTheTeammatesRestart(t *testing.T) {
 	p := newParley(t, team.Policy{}, "pl")
 	requestPlan(t, p.seat(t, "pl"))
 	seat, in := p.rejoin(t, "pl")
-	if _, ok, err := seat.ApprovedMode(t.Context()); ok || err != nil {
+	if _, ok, err := seat.Plans.ApprovedMode(t.Context()); ok || err != nil {
 		t.Errorf("approved before anybody answered: %v, %v", ok, err)
 	}
 	take(t, p.inbox(t, leader))
@@ -226,7 +226,7 @@ func TestPendingPlanSurvivesTheTeammatesRestart(t *testing.T) {
 		t.Errorf("mail %+v", mail)
 	}
 	requestPlan(t, seat)
-	if _, ok, err := seat.ApprovedMode(t.Context()); ok || err != nil {
+	if _, ok, err := seat.Plans.ApprovedMode(t.Context()); ok || err != nil {
 		t.Errorf("a new plan is approved: %v, %v", ok, err)
 	}
 }
@@ -238,10 +238,10 @@ func TestPlanRequestSurvivesTheLeadsRestart(t *testing.T) {
 	take(t, p.inbox(t, leader))
 	mates := p.restartLead(t)
 	lead := p.seat(t, mailbox.LeadName)
-	if _, err := lead.RespondPlan(t.Context(), "pl", "plan_approval-1", true, "", ""); !errors.Is(err, team.ErrNoRequest) {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", "plan_approval-1", true, "", ""); !errors.Is(err, team.ErrNoRequest) {
 		t.Errorf("unknown request: %v", err)
 	}
-	if _, err := lead.RespondPlan(t.Context(), "pl", id, true, "", ""); err != nil {
+	if _, err := lead.Plans.Respond(t.Context(), "pl", id, true, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	if mail := take(t, inboxOf(t, mates, mate("pl")))[0]; mail.Mode != "acceptEdits" {
@@ -258,7 +258,7 @@ func TestPersonDecidesOnPlans(t *testing.T) {
 	}
 	note := next(t, in)
 	contains(t, note[0].Text, "waits for a person", "/plans/p.md")
-	if _, err := p.seat(t, mailbox.LeadName).RespondPlan(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrPersonDecides) {
+	if _, err := p.seat(t, mailbox.LeadName).Plans.Respond(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrPersonDecides) {
 		t.Errorf("the model approved: %v", err)
 	}
 	if got := p.unread(t, mailbox.LeadName); len(got) != 1 {
@@ -314,8 +314,8 @@ func TestNewPlanWithdrawsAnOlderQuestion(t *testing.T) {
 	}
 	next(t, p.inbox(t, leader))
 	asked := p.questions()
-	if len(p.settled) == 0 || p.settled[0] != asked[0].Ask.ID {
-		t.Errorf("withdrawn %v, want %s", p.settled, asked[0].Ask.ID)
+	if len(p.withdrawn) == 0 || p.withdrawn[0] != asked[0].Ask.ID {
+		t.Errorf("withdrawn %v, want %s", p.withdrawn, asked[0].Ask.ID)
 	}
 	if err := asked[0].Answer(t.Context(), ask.Answer{Allow: true}); !errors.Is(err, ask.ErrAnswered) {
 		t.Errorf("the older plan is answered: %v", err)
@@ -335,7 +335,7 @@ func TestPlanThatCannotBePosted(t *testing.T) {
 	id := requestPlan(t, pl)
 	full := errors.New("disk full")
 	p.mails.failPost[mailbox.LeadName] = full
-	if _, err := pl.RequestPlan(t.Context(), "/plans/q.md", "# Other"); !errors.Is(err, full) {
+	if _, err := pl.Plans.Request(t.Context(), "/plans/q.md", "# Other"); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
 	delete(p.mails.failPost, mailbox.LeadName)

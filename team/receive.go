@@ -44,17 +44,12 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 	if w.control == nil {
 		return a, nil
 	}
-	handled, show, err := t.handshake(ctx, seat, m, w.control, &a.mail)
-	if err != nil || handled {
-		a.show = show
-		return a, err
-	}
 	err = t.obey(ctx, seat, m, &a)
 	return a, err
 }
 
 // obey does what a message of the protocol asks of the runtime.
-func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arrival) error {
+func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arrival) (err error) {
 	switch c := a.control.(type) {
 	case protocol.ShutdownRequest:
 		a.mail.Kind, a.mail.Urgent = KindShutdown, true
@@ -69,6 +64,17 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 			return err
 		}
 		a.mail = systemMail(end, end.Message, m.ID)
+	case protocol.PlanRequest:
+		a.show, err = seat.Plans.requested(ctx, m, c, &a.mail)
+	case protocol.PlanResponse:
+		a.show, err = seat.Plans.answered(ctx, m, c, &a.mail)
+	case protocol.PermissionRequest:
+		a.show, err = seat.relays.requested(ctx, m, c, &a.mail)
+	case protocol.PermissionResponse:
+		a.show, err = false, seat.Questions.answered(ctx, m, c)
+	case protocol.PermissionSettled:
+		a.show = false
+		seat.relays.withdrawnByAsker(ctx, m.From, c.RequestID)
 	case protocol.StopRequest:
 		seat.stopNow(c)
 		a.show = false
@@ -82,7 +88,7 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 	case protocol.OtherControl:
 		a.show = !protocol.IsConsumed(c)
 	}
-	return nil
+	return err
 }
 
 // systemMail is a note of the runtime that a message brought.

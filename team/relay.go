@@ -2,9 +2,13 @@ package team
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team/protocol"
@@ -15,20 +19,38 @@ import (
 // and after an error it is called again a little later. answer may be called from
 // any goroutine, also before Relay returns, and blocks until the answer stands in
 // the teammate's inbox: [ask.ErrAnswered] for a second answer or a question that
-// was settled elsewhere, [ask.ErrUnknown] when the asker has left the team.
+// was withdrawn, [ask.ErrUnknown] when the asker has left the team.
 type Relay func(ctx context.Context, from roster.Member, a ask.Ask, answer func(ctx context.Context, answer ask.Answer) error) error
 
 // nobodyToAsk is the answer where nobody can be asked.
 const nobodyToAsk = "Nobody can be asked by the team's lead in this run, so the answer is no."
 
-// relayed is a question that a lead has put before somebody. Its message stays
-// unread until it is settled, and so survives a restart of the lead.
+// relays are the questions of teammates that a lead has put before somebody. The
+// message that carried a question stays unread while the question is open, and so
+// the question survives a restart of the lead.
+type relays struct {
+	seat      *Seat // the lead's
+	mail      mailbox.Store
+	seals     mailbox.Seals
+	isOurs    func(ctx context.Context, who mailbox.Address) (bool, error)
+	post      func(ctx context.Context, by event.Agent, to mailbox.Address, m mailbox.Message, about string) error
+	markRead  func(ctx context.Context, lead *Seat, ids []mailbox.ID) error
+	publish   func(by event.Agent, body event.Body)
+	relay     Relay
+	withdrawn func(ctx context.Context, askID string)
+	since     time.Time // what was asked after this, only this process can have answered
+
+	mu   sync.Mutex
+	byID map[string]*relayed // by the question's id; one that is closed keeps its message from being relayed again
+}
+
+// relayed is a question that a lead has put before somebody.
 type relayed struct {
 	from    string
 	kind    ask.Kind
 	message mailbox.ID
 	reply   func(context.Context, ask.Answer) error // posts the answer
-	state   relayState                              // guarded by the seat's mu
+	state   relayState                              // guarded by relays.mu
 }
 
 type relayState int
@@ -39,53 +61,154 @@ const (
 	relayClosed
 )
 
-// relayAsk relays a question that came with a message, or knows that it was
-// relayed before. held says that the message must stay unread.
-func (t *Teams) relayAsk(ctx context.Context, seat *Seat, from roster.Member, m mailbox.Message, a ask.Ask,
-	reply func(context.Context, ask.Answer) error) (held, fresh bool, err error) {
-	r := &relayed{from: from.Name, kind: a.Kind, message: m.ID, reply: reply}
-	seat.mu.Lock()
-	older := seat.consent.relays[a.ID]
-	if older == nil {
-		seat.consent.relays[a.ID] = r
+func newRelays(t *Teams, seat *Seat) *relays {
+	return &relays{
+		seat: seat, mail: t.mail, seals: t.seals, isOurs: t.isOurs, post: t.post, markRead: t.markLeadRead, publish: t.publish,
+		relay: t.options.Relay, withdrawn: t.options.Withdrawn, since: time.Now(), byID: make(map[string]*relayed),
 	}
-	held = older != nil && older.message == m.ID && older.state != relayClosed
-	seat.mu.Unlock()
-	if older != nil {
-		return held, false, nil
-	}
-	answer := func(ctx context.Context, answer ask.Answer) error { return t.answerRelayed(ctx, seat, r, answer) }
-	if t.consent.relay == nil {
-		err = answer(ctx, ask.Answer{Message: nobodyToAsk, By: "rule"})
-	} else {
-		err = t.consent.relay(ctx, from, a, answer)
-	}
-	seat.mu.Lock()
-	defer seat.mu.Unlock()
-	if err != nil && r.state == relayOpen {
-		delete(seat.consent.relays, a.ID)
-		return false, false, err
-	}
-	return r.state != relayClosed, true, nil
 }
 
-// answeredBefore reports whether an answer to a request stands in its asker's inbox,
-// sealed for this: an earlier process of the lead was killed before it marked the
-// request read, and nobody is to be asked again.
-func (t *Teams) answeredBefore(ctx context.Context, seat *Seat, asker string, m mailbox.Message, id, about string) (bool, error) {
-	if sentAt(m).After(t.since) {
-		return false, nil // this process alone can have answered it
+// requested relays a permission request in the lead's inbox. The lead's model is
+// never shown one: it may not answer. Without IDs in mail the message stays unread.
+func (r *relays) requested(ctx context.Context, m mailbox.Message, c protocol.PermissionRequest, mail *Mail) (show bool, err error) {
+	if !r.seat.Lead {
+		return true, nil
 	}
-	inbox := mailbox.Address{Team: seat.Team, Agent: asker}
-	all, err := t.mail.All(ctx, inbox)
+	member, err := r.seat.recipient(ctx, m.From)
+	if isUnknown(err) || c.RequestID == "" {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	a := r.question(m, c)
+	if answered, err := r.answeredBefore(ctx, member.Name, m, c.RequestID, a.Digest); err != nil {
+		return false, err
+	} else if answered {
+		r.withdrawn(ctx, a.ID)
+		return false, nil
+	}
+	// A program that cannot seal its requests suggests nothing that lasts: whoever
+	// can write to the inbox can pose as it.
+	if ours, err := r.isOurs(ctx, mailbox.Address{Team: r.seat.Team, Agent: member.Name}); err != nil {
+		return false, err
+	} else if !ours {
+		a.Suggestions = protocol.ForSession(a.Suggestions)
+	}
+	open, _, err := r.put(ctx, member, m, a, func(ctx context.Context, answer ask.Answer) error {
+		return r.postAnswer(ctx, member.Name, a, answer)
+	})
+	if open {
+		mail.IDs = nil
+	}
+	return false, err
+}
+
+// question is what a permission request asks, as the lead puts it before somebody.
+func (r *relays) question(m mailbox.Message, c protocol.PermissionRequest) ask.Ask {
+	a := ask.Ask{
+		ID: c.RequestID, Kind: ask.Permission, SessionID: r.seat.session, AgentName: m.From, Team: r.seat.Team,
+		Tool: c.ToolName, ToolUseID: c.ToolUseID, Input: c.Input, Digest: ask.DigestOf(c.ToolName, c.Input),
+		Question: "May " + c.ToolName + " of " + m.From + " run?", Reason: c.Description,
+		Suggestions: protocol.Acceptable(c.Suggestions), Asked: sentAt(m),
+	}
+	switch c.ToolName {
+	case protocol.AskUserQuestion:
+		a.Kind, a.Question = ask.Choice, m.From+" has a question."
+	case protocol.ExitPlanMode:
+		a.Kind, a.Question = ask.Plan, "Is the plan of "+m.From+" good?"
+	}
+	return a
+}
+
+// put relays the question that a message carried, unless this process has done so
+// before; first reports which. open reports that the question waits for an answer,
+// so the message must stay unread.
+func (r *relays) put(ctx context.Context, from roster.Member, m mailbox.Message, a ask.Ask,
+	reply func(context.Context, ask.Answer) error) (open, first bool, err error) {
+	one := &relayed{from: from.Name, kind: a.Kind, message: m.ID, reply: reply}
+	r.mu.Lock()
+	older := r.byID[a.ID]
+	if older == nil {
+		r.byID[a.ID] = one
+	}
+	open = older != nil && older.message == m.ID && older.state != relayClosed
+	r.mu.Unlock()
+	if older != nil {
+		return open, false, nil
+	}
+	answer := func(ctx context.Context, answer ask.Answer) error { return r.answer(ctx, one, answer) }
+	if r.relay == nil {
+		err = answer(ctx, ask.Answer{Message: nobodyToAsk, By: "rule"})
+	} else {
+		err = r.relay(ctx, from, a, answer)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && one.state == relayOpen {
+		delete(r.byID, a.ID)
+		return false, false, err
+	}
+	return one.state != relayClosed, true, nil
+}
+
+// answer posts the answer to a relayed question. The first one counts.
+func (r *relays) answer(ctx context.Context, one *relayed, answer ask.Answer) error {
+	if !r.move(one, relayOpen, relayAnswering) {
+		return ask.ErrAnswered
+	}
+	_, err := r.seat.recipient(ctx, one.from)
+	if err == nil {
+		err = one.reply(ctx, answer)
+	}
+	if err != nil && !isUnknown(err) {
+		r.move(one, relayAnswering, relayOpen)
+		return err
+	}
+	r.move(one, relayAnswering, relayClosed)
+	r.markClosed(ctx, one)
+	if err != nil {
+		return ask.ErrUnknown
+	}
+	return nil
+}
+
+// move changes a question's state, if that is as expected; it reports whether it was.
+func (r *relays) move(one *relayed, from, to relayState) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one.state != from {
+		return false
+	}
+	one.state = to
+	return true
+}
+
+// markClosed marks the message of a closed question read. If that fails, the
+// answer is found again after a restart ([relays.answeredBefore]).
+func (r *relays) markClosed(ctx context.Context, one *relayed) {
+	if err := r.markRead(ctx, r.seat, []mailbox.ID{one.message}); err != nil {
+		r.publish(r.seat.agent(), event.Noticed{Level: "warning", Text: fmt.Sprintf("mark the request of %s read: %v", one.from, err)})
+	}
+}
+
+// answeredBefore reports whether the answer to a request stands in its asker's
+// inbox, sealed for what was asked: then an earlier process of the lead was killed
+// before it marked the request read, and nobody is to be asked again.
+func (r *relays) answeredBefore(ctx context.Context, asker string, m mailbox.Message, requestID, about string) (bool, error) {
+	if sentAt(m).After(r.since) {
+		return false, nil
+	}
+	inbox := mailbox.Address{Team: r.seat.Team, Agent: asker}
+	all, err := r.mail.All(ctx, inbox)
 	if err != nil {
 		return false, err
 	}
 	for _, answer := range all {
-		if answer.From != seat.Name || !answers(answer.Text, id) {
+		if answer.From != r.seat.Name || !answers(answer.Text, requestID) {
 			continue
 		}
-		if sealed, err := t.seals.Sealed(ctx, inbox, answer, about); err != nil || sealed {
+		if sealed, err := r.seals.Sealed(ctx, inbox, answer, about); err != nil || sealed {
 			return sealed, err
 		}
 	}
@@ -106,90 +229,64 @@ func answers(text, id string) bool {
 	return false
 }
 
-// answerRelayed posts the answer to a relayed question. The first counts.
-func (t *Teams) answerRelayed(ctx context.Context, seat *Seat, r *relayed, answer ask.Answer) error {
-	if !seat.moveRelay(r, relayOpen, relayAnswering) {
-		return ask.ErrAnswered
-	}
-	_, err := seat.recipient(ctx, r.from)
-	if err == nil {
-		err = r.reply(ctx, answer)
-	}
-	if err != nil && !isUnknown(err) {
-		seat.moveRelay(r, relayAnswering, relayOpen)
-		return err
-	}
-	seat.moveRelay(r, relayAnswering, relayClosed)
-	t.markRelayed(ctx, seat, r)
-	if err != nil {
-		return ask.ErrUnknown
-	}
-	return nil
-}
-
-// moveRelay reports whether the question was in the one state; it is in the other
-// then.
-func (s *Seat) moveRelay(r *relayed, from, to relayState) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.state != from {
-		return false
-	}
-	r.state = to
-	return true
-}
-
-// markRelayed marks the message of a settled question read. If that fails, the
-// answer is found again after a restart ([Teams.answeredBefore]).
-func (t *Teams) markRelayed(ctx context.Context, seat *Seat, r *relayed) {
-	ids := []mailbox.ID{r.message}
-	t.mu.Lock()
-	inbox := t.leadOf(seat.session).inbox
-	t.mu.Unlock()
-	var err error
-	if inbox != nil {
-		err = inbox.Shown(ctx, ids)
-	} else {
-		err = t.mail.MarkRead(ctx, seat.Address(), ids)
-	}
-	if err != nil {
-		t.warn(seat, "mark the request of %s read: %v", r.from, err)
+// withdraw closes a relayed question that needs no answer any more.
+func (r *relays) withdraw(ctx context.Context, id string, one *relayed) {
+	if r.move(one, relayOpen, relayClosed) {
+		r.withdrawn(ctx, id)
+		r.markClosed(ctx, one)
 	}
 }
 
-// withdraw ends a relayed question that needs no answer any more.
-func (t *Teams) withdraw(ctx context.Context, seat *Seat, id string, r *relayed) {
-	if seat.moveRelay(r, relayOpen, relayClosed) {
-		t.consent.settled(ctx, id)
-		t.markRelayed(ctx, seat, r)
+// withdrawnByAsker closes a question of which its asker says that it needs no
+// answer any more.
+func (r *relays) withdrawnByAsker(ctx context.Context, asker, id string) {
+	r.mu.Lock()
+	one, ok := r.byID[id]
+	if !ok && r.seat.Lead { // the request itself may be read only after this
+		r.byID[id] = &relayed{from: asker, state: relayClosed}
+	}
+	r.mu.Unlock()
+	if ok && one.from == asker {
+		r.withdraw(ctx, id, one)
 	}
 }
 
-// permissionSettled withdraws a question of which the asker says that it has its
-// answer.
-func (t *Teams) permissionSettled(ctx context.Context, seat *Seat, m mailbox.Message, c protocol.PermissionSettled) error {
-	seat.mu.Lock()
-	r, ok := seat.consent.relays[c.RequestID]
-	if !ok && seat.Lead { // a request that is given back meanwhile is not relayed any more
-		seat.consent.relays[c.RequestID] = &relayed{from: m.From, state: relayClosed}
-	}
-	seat.mu.Unlock()
-	if ok && r.from == m.From {
-		t.withdraw(ctx, seat, c.RequestID, r)
-	}
-	return nil
-}
-
-// forgetConsent withdraws the questions of a teammate that has left, and drops
-// what was kept of its plan and its questions: the next agent of its name has
-// asked nothing, and nothing was approved for it.
-func (t *Teams) forgetConsent(ctx context.Context, who mailbox.Address) error {
-	if seat := t.leadSeat(who.Team); seat != nil {
-		for id, r := range seat.relaysOf(who.Agent) {
-			t.withdraw(ctx, seat, id, r)
+// withdrawAll closes the questions of a teammate that match.
+func (r *relays) withdrawAll(ctx context.Context, asker string, matches func(id string, kind ask.Kind) bool) {
+	asked := make(map[string]*relayed)
+	r.mu.Lock()
+	for id, one := range r.byID {
+		if one.from == asker && matches(id, one.kind) {
+			asked[id] = one
 		}
 	}
-	asks, err := t.openAsks(ctx, who)
+	r.mu.Unlock()
+	for id, one := range asked {
+		r.withdraw(ctx, id, one)
+	}
+}
+
+// postAnswer posts the answer to a permission request, sealed for the digest of
+// what was asked.
+func (r *relays) postAnswer(ctx context.Context, to string, a ask.Ask, answer ask.Answer) error {
+	inbox := mailbox.Address{Team: r.seat.Team, Agent: to}
+	m := r.seat.unique(inbox, mailbox.Message{
+		From: r.seat.Name, Text: protocol.Encode(protocol.NewPermissionResponse(a, answer)), Timestamp: protocol.Stamp(time.Now()),
+	})
+	if err := r.seals.Seal(ctx, inbox, m, a.Digest); err != nil {
+		return err
+	}
+	return r.post(ctx, r.seat.agent(), inbox, m, sealedProtocol)
+}
+
+// forgetRequests withdraws the questions of a teammate that has left, and drops
+// what was kept of its plan and its questions: the next agent of its name has asked
+// nothing, and nothing was approved for it.
+func (t *Teams) forgetRequests(ctx context.Context, who mailbox.Address) error {
+	if lead := t.leadSeat(who.Team); lead != nil {
+		lead.relays.withdrawAll(ctx, who.Agent, func(string, ask.Kind) bool { return true })
+	}
+	asks, err := openAsks(ctx, t.records, who)
 	if err != nil {
 		return err
 	}
@@ -213,14 +310,14 @@ func (t *Teams) leadSeat(team string) *Seat {
 	return nil
 }
 
-func (s *Seat) relaysOf(name string) map[string]*relayed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	of := make(map[string]*relayed)
-	for id, r := range s.consent.relays {
-		if r.from == name {
-			of[id] = r
-		}
+// markLeadRead marks mail of a lead read. While its inbox is open, that does it: it
+// must know.
+func (t *Teams) markLeadRead(ctx context.Context, lead *Seat, ids []mailbox.ID) error {
+	t.mu.Lock()
+	inbox := t.leadOf(lead.session).inbox
+	t.mu.Unlock()
+	if inbox != nil {
+		return inbox.Shown(ctx, ids)
 	}
-	return of
+	return t.mail.MarkRead(ctx, lead.Address(), ids)
 }

@@ -55,10 +55,10 @@ func (t *Teams) returnMail(ctx context.Context, c *roster.Roster, who mailbox.Ad
 // known where that lies.
 func (t *Teams) shownTo(ctx context.Context, who mailbox.Address) ([]mailbox.ID, error) {
 	record, kept, err := t.record(ctx, who)
-	if err != nil || !kept || record.SessionID == "" || t.shown == nil {
+	if err != nil || !kept || record.SessionID == "" || t.options.Shown == nil {
 		return nil, err
 	}
-	return t.shown(ctx, record)
+	return t.options.Shown(ctx, record)
 }
 
 // returnOf is the return of a message. It has the message's own timestamp, so that

@@ -102,10 +102,10 @@ func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (roster.Agen
 
 // hasConversed reports whether a teammate has a conversation to go on with.
 func (t *Teams) hasConversed(ctx context.Context, r roster.AgentRecord) (bool, error) {
-	if r.SessionID == "" || t.conversed == nil {
+	if r.SessionID == "" || t.options.Conversed == nil {
 		return r.SessionID != "", nil
 	}
-	return t.conversed(ctx, r)
+	return t.options.Conversed(ctx, r)
 }
 
 // beginAgain prepares a teammate that has no conversation for its prompt. That of the

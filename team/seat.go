@@ -19,6 +19,9 @@ type Seat struct {
 	Color string // "" for the lead
 	Lead  bool
 
+	Questions *Questions // what it asks its lead
+	Plans     *Plans     // its own, or those it approves as the lead
+
 	teams    *Teams
 	session  string // the root session of this process
 	paneID   string
@@ -28,6 +31,7 @@ type Seat struct {
 	stopping chan struct{} // closed when the agent is to be stopped, whatever it does
 	talks    talks
 	wanted   wanted
+	relays   *relays // questions of its teammates, as the lead
 
 	mu        sync.Mutex
 	release   func() error         // gives up the agent's place; nil when it has none
@@ -35,7 +39,6 @@ type Seat struct {
 	stop      protocol.StopRequest // what closed stopping
 	shutdowns map[string]bool      // ids of shutdown requests that wait for a response
 	answered  map[string]bool      // ids of those that have one
-	consent   consent              // plans and permissions under way
 	idle      lastTurn
 	stalled   int // messages that stay unread until something new comes; see [Seat.Stall]
 	sent      map[mailbox.ID]bool
@@ -46,12 +49,15 @@ type Seat struct {
 }
 
 func newSeat(t *Teams, team, name, session string) *Seat {
-	return &Seat{
+	s := &Seat{
 		Team: team, Name: name, teams: t, session: session, working: true,
 		left: make(chan struct{}), stopping: make(chan struct{}), wanted: newWanted(),
-		shutdowns: make(map[string]bool), answered: make(map[string]bool), consent: newConsent(),
+		shutdowns: make(map[string]bool), answered: make(map[string]bool),
 		sent: make(map[mailbox.ID]bool),
 	}
+	s.relays = newRelays(t, s)
+	s.Questions, s.Plans = newQuestions(t, s), newPlans(t, s)
+	return s
 }
 
 // Address is where the agent gets its mail.

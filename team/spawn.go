@@ -55,7 +55,7 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 		return Spawned{}, err
 	}
 	// Who plans cannot have others change things, wherever they run.
-	r.PlanMode = r.PlanMode || t.consent.mode() == protocol.ModePlan
+	r.PlanMode = r.PlanMode || t.options.Mode() == protocol.ModePlan
 	kind, err := t.backend.Kind(ctx)
 	if err != nil {
 		return Spawned{}, fmt.Errorf("start teammate %q: %w", name, err)

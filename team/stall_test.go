@@ -99,16 +99,16 @@ func TestNobodyWaitsForWhatTheLeadHasLeft(t *testing.T) {
 func TestUrgentMail(t *testing.T) {
 	p := newParley(t, team.Policy{PlanApproval: "lead"}, "w1")
 	w1, lead := p.seat(t, "w1"), p.seat(t, mailbox.LeadName)
-	id, err := w1.RequestPlan(t.Context(), "/plans/w1.md", "the plan")
+	id, err := w1.Plans.Request(t.Context(), "/plans/w1.md", "the plan")
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := next(t, p.inbox(t, leader))
 	p.send(t, mailbox.LeadName, "w1", "text")
-	if _, err := lead.RespondPlan(t.Context(), "w1", id, false, "add tests", ""); err != nil {
+	if _, err := lead.Plans.Respond(t.Context(), "w1", id, false, "add tests", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lead.RespondPlan(t.Context(), "w1", id, true, "", ""); err != nil {
+	if _, err := lead.Plans.Respond(t.Context(), "w1", id, true, "", ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := lead.RequestShutdown(t.Context(), "w1", "done"); err != nil {

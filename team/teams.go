@@ -3,13 +3,13 @@ package team
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
 
@@ -31,14 +31,14 @@ type Options struct {
 	// Relay puts a teammate's question before whoever may answer it, and returns;
 	// answer is called later, or at once. See [Relay]. nil: nobody can be asked.
 	Relay Relay
-	// Settled says that a relayed question needs no answer any more, also one that
+	// Withdrawn says that a relayed question needs no answer any more, also one that
 	// an earlier process has relayed. It may be called from any goroutine, may take
 	// as long as a store does, and may come before Relay returns.
-	Settled func(ctx context.Context, askID string)
+	Withdrawn func(ctx context.Context, askID string)
 	// Answered delivers the lead's answer to a question of a teammate of this
-	// process ([Seat.RequestPermission]) to the session that asked. ErrUnknown and
-	// ErrAnswered of package ask settle it too; after any other error the answer
-	// is delivered again.
+	// process ([Questions.Ask]) to the session that asked. After ErrUnknown and
+	// ErrAnswered of package ask nothing waits for it any more; after any other error
+	// it is delivered again.
 	Answered func(ctx context.Context, who mailbox.Address, askID string, answer ask.Answer) error
 
 	// Conversed reports whether anything was kept of a teammate's conversation. nil:
@@ -67,22 +67,18 @@ type Policy struct {
 // Teams is the teams of this process. Its methods may be called from any
 // goroutine.
 type Teams struct {
-	store     *roster.RepairingStore
-	mail      mailbox.Store
-	tasks     task.Store
-	backend   Backend
-	publish   func(by event.Agent, body event.Body)
-	seals     mailbox.Seals
-	records   roster.Records
-	presence  roster.Presence
-	policy    Policy
-	consent   consentOptions
-	conversed func(context.Context, roster.AgentRecord) (bool, error)
-	shown     func(context.Context, roster.AgentRecord) ([]mailbox.ID, error)
-	changes   pulse // of what agents do, and of who is there
-	waits     waits // of agents for each other
-	told      told  // what this process has posted
-	since     time.Time
+	store    *roster.RepairingStore
+	mail     mailbox.Store
+	tasks    task.Store
+	backend  Backend
+	publish  func(by event.Agent, body event.Body)
+	seals    mailbox.Seals
+	records  roster.Records
+	presence roster.Presence
+	options  Options // as they were given, with defaults for what was left out
+	changes  pulse   // of what agents do, and of who is there
+	waits    waits   // of agents for each other
+	told     told    // what this process has posted
 
 	mu    sync.Mutex // guards what follows; never held across I/O
 	crews map[string]*crew
@@ -112,9 +108,14 @@ type lead struct {
 
 // New makes the teams of a process, with none known yet.
 func New(o Options) *Teams {
-	publish := o.Publish
-	if publish == nil {
-		publish = func(event.Agent, event.Body) {}
+	if o.Publish == nil {
+		o.Publish = func(event.Agent, event.Body) {}
+	}
+	if o.Mode == nil {
+		o.Mode = func() string { return protocol.ModeDefault }
+	}
+	if o.Withdrawn == nil {
+		o.Withdrawn = func(context.Context, string) {}
 	}
 	rosters, ok := o.Store.(*roster.RepairingStore)
 	if !ok {
@@ -122,8 +123,7 @@ func New(o Options) *Teams {
 	}
 	return &Teams{
 		store: rosters, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
-		seals: o.Seals, records: o.Records, presence: o.Presence, policy: o.Policy, publish: publish,
-		consent: o.consent(), conversed: o.Conversed, shown: o.Shown, since: time.Now(),
+		seals: o.Seals, records: o.Records, presence: o.Presence, publish: o.Publish, options: o,
 		crews: make(map[string]*crew), leads: make(map[string]*lead),
 	}
 }

@@ -56,7 +56,7 @@ func (t *Teams) isForeign(ctx context.Context, team, agent string) (bool, error)
 // What another program's agents may say to our runtime without a seal.
 var (
 	// A permission response is looked at once more before it counts
-	// ([Teams.vouchedFor]), so that the person is told of a refusal.
+	// ([Questions.isTrusted]), so that the person is told of a refusal.
 	unsealedByLead  = []string{protocol.TypeShutdownRequest, protocol.TypePlanResponse, protocol.TypeAssignment, protocol.TypePermissionResponse}
 	unsealedAnswers = []string{"sandbox_permission_response", "mode_set_request", "team_permission_update"}
 	unsealedToLead  = []string{protocol.TypeIdle, protocol.TypeShutdownApproved, protocol.TypeShutdownRejected, protocol.TypePlanRequest, protocol.TypePermissionRequest, "sandbox_permission_request"}
@@ -71,7 +71,7 @@ func (t *Teams) mayUnsealed(at mailbox.Address, from string, c protocol.Control)
 		return from != mailbox.LeadName && slices.Contains(unsealedToLead, protocol.KindOf(c))
 	case from == mailbox.LeadName:
 		return slices.Contains(unsealedByLead, protocol.KindOf(c)) ||
-			t.policy.TrustUnsigned && slices.Contains(unsealedAnswers, protocol.KindOf(c))
+			t.options.Policy.TrustUnsigned && slices.Contains(unsealedAnswers, protocol.KindOf(c))
 	}
 	return false
 }

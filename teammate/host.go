@@ -47,7 +47,7 @@ func startingMode(ctx context.Context, seat *team.Seat, mustPlan bool) (permissi
 	if !mustPlan {
 		return "", nil
 	}
-	name, approved, err := seat.ApprovedMode(ctx)
+	name, approved, err := seat.Plans.ApprovedMode(ctx)
 	if err != nil || !approved {
 		return permission.Plan, err
 	}
@@ -94,7 +94,7 @@ func (h *Host) withdraw(ctx context.Context, agent event.Agent, id string) {
 	if seat == nil || seat.Lead {
 		return
 	}
-	if err := seat.WithdrawPermission(ctx, id); err != nil {
+	if err := seat.Questions.Withdraw(ctx, id); err != nil {
 		h.warn(fmt.Errorf("withdraw question %s: %w", id, err))
 	}
 }
@@ -102,10 +102,10 @@ func (h *Host) withdraw(ctx context.Context, agent event.Agent, id string) {
 // withdrawStale withdraws what a killed process of a teammate asked its lead, and what
 // nobody waits for any more.
 func (h *Host) withdrawStale(ctx context.Context, seat *team.Seat) {
-	open, err := seat.OpenPermissions(ctx)
+	open, err := seat.Questions.Open(ctx)
 	for _, a := range open {
 		if !h.Tree.Questions.IsPending(a.ID) {
-			err = errors.Join(err, seat.WithdrawPermission(ctx, a.ID))
+			err = errors.Join(err, seat.Questions.Withdraw(ctx, a.ID))
 		}
 	}
 	if err != nil && ctx.Err() == nil {

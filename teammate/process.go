@@ -45,10 +45,10 @@ func Join(ctx context.Context, h *Host, by tool.Caller, orphanGrace time.Duratio
 // askLead puts a question to the lead. Somebody may have answered it before it was
 // sent, when there was nothing to withdraw yet.
 func (p *Process) askLead(ctx context.Context, a ask.Ask) error {
-	if _, err := p.seat.RequestPermission(ctx, a); err != nil || p.host.Tree.Questions.IsPending(a.ID) {
+	if _, err := p.seat.Questions.Ask(ctx, a); err != nil || p.host.Tree.Questions.IsPending(a.ID) {
 		return err
 	}
-	return p.seat.WithdrawPermission(ctx, a.ID)
+	return p.seat.Questions.Withdraw(ctx, a.ID)
 }
 
 // Prepare makes the main session the teammate that it is. A new one is introduced to its

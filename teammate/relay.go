@@ -72,7 +72,7 @@ const nobodyToAsk = "Nobody can be asked in the run of this team's lead, so the 
 	"find a way that needs no permission, or end your turn and say what you would need."
 
 // Withdrawn removes a relayed question that was answered where it was asked, or before
-// this process started ([team.Options].Settled).
+// this process started ([team.Options].Withdrawn).
 func (r *Relay) Withdrawn(ctx context.Context, id string) {
 	r.Host.Tree.Questions.Settle(ctx, id, ask.Answer{By: "elsewhere"})
 }

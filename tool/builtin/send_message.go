@@ -271,7 +271,7 @@ func respondPlan(ctx context.Context, seat *team.Seat, in mailInput) tool.Result
 	if feedback == "" {
 		feedback = "Plan needs revision"
 	}
-	d, err := seat.RespondPlan(ctx, *in.Recipient, *in.RequestID, approve, feedback, "") // in the mode of the lead
+	d, err := seat.Plans.Respond(ctx, *in.Recipient, *in.RequestID, approve, feedback, "") // in the mode of the lead
 	if err != nil {
 		return requestError(err)
 	}

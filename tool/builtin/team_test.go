@@ -212,7 +212,7 @@ func TestPlanApprovalByMessages(t *testing.T) {
 	} {
 		o := officeWith(t, "pl")
 		seat, _ := o.teams.Seat(worker("pl"))
-		id, err := seat.RequestPlan(t.Context(), "/plans/p.md", "# Plan")
+		id, err := seat.Plans.Request(t.Context(), "/plans/p.md", "# Plan")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ type parley struct {
 
 	mu         sync.Mutex
 	relayed    []question
-	settled    []string
+	withdrawn  []string
 	delivered  []delivery
 	failRelay  error
 	failAnswer error
@@ -98,10 +98,10 @@ func (p *parley) process() *team.Teams {
 		Store: p.rosters, Mail: p.mails, Tasks: p.lists, Backend: p.backend, Publish: p.events.publish,
 		Seals: p.kept.Seals(), Records: p.kept.Records(), Presence: p.places, Policy: p.policy,
 		Mode: func() string { return p.mode }, Relay: p.relay,
-		Settled: func(_ context.Context, id string) {
+		Withdrawn: func(_ context.Context, id string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.settled = append(p.settled, id)
+			p.withdrawn = append(p.withdrawn, id)
 		},
 		Answered: func(_ context.Context, who mailbox.Address, askID string, answer ask.Answer) error {
 			p.mu.Lock()
