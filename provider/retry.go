@@ -61,7 +61,7 @@ func (p RetryPolicy) asked(failure *Error) time.Duration { return min(failure.Re
 
 // wait is how long to wait after the failures of an outage; again is false when
 // the request is not to be repeated. A wait that the server asks for is a lower
-// bound: a server that asks many agents to come back in two seconds does not
+// bound, kept closely: a server that asks many agents to come back in two seconds does not
 // want them all at once then. The last wait ends when the time is up, so that the last attempt
 // is made then.
 func (p RetryPolicy) wait(o Outage) (wait time.Duration, again bool) {
@@ -71,7 +71,7 @@ func (p RetryPolicy) wait(o Outage) (wait time.Duration, again bool) {
 		return 0, false
 	}
 	if wait = p.jitter(o.Failures); asked > 0 {
-		wait = asked + p.jitter(o.Failures+1)
+		wait = asked + rand.N(min(p.bound(o.Failures+1), max(2*p.Base, asked/2))+1)
 	}
 	return min(wait, left), true
 }

@@ -173,6 +173,13 @@ func TestAsked(t *testing.T) {
 			t.Errorf("calls at %v, error %v", calls, err)
 		}
 		calls = nil
+		_, err = collect(t.Context(), NewRetrier(RetryPolicy{}), failing(20, &Error{Class: Overloaded, RetryAfter: 2 * time.Second}, &calls))
+		for i := range calls[1:] {
+			if waited := calls[i+1].Sub(calls[i]); err != nil || waited < 2*time.Second || waited > 3*time.Second {
+				t.Errorf("waited %s for what asked for 2 s, error %v", waited, err)
+			}
+		}
+		calls = nil
 		begun := time.Now()
 		_, err = collect(t.Context(), NewRetrier(RetryPolicy{For: time.Minute}), failing(2, &Error{Class: RateLimit, RetryAfter: time.Hour}, &calls))
 		if err == nil || time.Since(begun) != 0 || !strings.Contains(err.Error(), "the server asks to wait 1h0m0s") {

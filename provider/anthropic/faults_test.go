@@ -464,6 +464,23 @@ func TestErrorsNameWhatToLookAt(t *testing.T) {
 	}
 }
 
+// TestAnAddressThatHasProvedRight is not named any more.
+func TestAnAddressThatHasProvedRight(t *testing.T) {
+	server := wiretest.Start(t, func(r *fakeapi.Request) fakeapi.Reply {
+		reply := fakeapi.Answer(fakeapi.Text("x"))
+		reply.Faults.CutHeaders = r.Seq != 2
+		return reply
+	})
+	m := newModel(t, server)
+	if e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t); !strings.HasSuffix(e.Message, "(check ANTHROPIC_BASE_URL)") {
+		t.Errorf("error %q", e)
+	}
+	wiretest.Collect(t.Context(), m, ask("hi")).Whole(t)
+	if e := wiretest.Collect(t.Context(), m, ask("hi")).Failure(t); strings.Contains(e.Message, "check") {
+		t.Errorf("error %q", e)
+	}
+}
+
 type answering func(*http.Request) (*http.Response, error)
 
 func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

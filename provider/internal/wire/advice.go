@@ -40,6 +40,8 @@ func (e *Endpoint) advice(failure *provider.Error, refused bool) string {
 		}
 	case failure.Class == provider.Network && strings.Contains(failure.Message, proxy):
 		return " (check HTTPS_PROXY)"
+	case failure.Class == provider.Network && e.responds.Load():
+		return "" // the address has proved right
 	case failure.Class == provider.Network:
 	case failure.Class == provider.Malformed && refused:
 	default:

@@ -38,8 +38,9 @@ type Endpoint struct {
 
 	// For error texts.
 	variables Variables
-	ownURL    bool   // the base URL is the user's
-	shownURL  string // url without a password
+	ownURL    bool        // the base URL is the user's
+	shownURL  string      // url without a password
+	responds  atomic.Bool // something at url has responded
 
 	// slow is what this server is given to begin a response, when that has
 	// turned out to be more than limits.FirstByte.

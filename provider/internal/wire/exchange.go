@@ -139,6 +139,7 @@ func (x *exchange) send(ctx context.Context, body *Body) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
+	x.responds.Store(true)
 	if x.refused = x.check(resp); x.refused != nil {
 		resp.Body.Close()
 		return nil, x.refused

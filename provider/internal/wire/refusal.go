@@ -46,7 +46,7 @@ func refusal(resp *http.Response) *provider.Error {
 	case e.Message == "" && isHTML(resp.Header, body):
 		e.Message = page(body)
 	case e.Message == "":
-		e.Message = cmp.Or(clean(string(body)), http.StatusText(resp.StatusCode), "no explanation")
+		e.Message = cmp.Or(clean(string(body)), http.StatusText(resp.StatusCode), strings.ReplaceAll(string(e.Class), "_", " "))
 	}
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		e.Final = true
