@@ -71,6 +71,7 @@ var goroutines = map[string]string{
 	"tui":           "the keyboard, the events, and what the conversation waits for",
 	"internal/proc": "the wait for a program, and the reading of its output",
 	"cmd/cadre":     "signals, events, and what a run waits for",
+	"bench/limit":   "requests that are made at once",
 	"bench/whole":   "the mock model, and the watch over events",
 
 	"provider/internal/wire": "each wait for a server, so that a long one can be announced",

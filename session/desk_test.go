@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,10 +51,18 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 		desk := &memDesk{}
 		tree := NewTree(TreeConfig{Desk: desk, AskTime: time.Minute})
 		serve(t, tree)
+		var mu sync.Mutex
 		given := make(map[string]ask.Answer)
+		answers := func() map[string]ask.Answer {
+			mu.Lock()
+			defer mu.Unlock()
+			return maps.Clone(given)
+		}
 		for id, onDesk := range map[string]bool{"shown": true, "other": false} {
 			a := ask.Ask{ID: id, Asked: time.Now(), Deadline: time.Now().Add(time.Second)}
 			tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: a, OnDesk: onDesk}, func(_ context.Context, answer ask.Answer) error {
+				mu.Lock()
+				defer mu.Unlock()
 				given[id] = answer
 				return nil
 			})
@@ -62,12 +72,12 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		if len(given) != 0 {
+		if given := answers(); len(given) != 0 {
 			t.Errorf("given %+v before the deadline", given)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(given) != 1 || given["shown"].By != byDeadline || given["shown"].Allow {
+		if given := answers(); len(given) != 1 || given["shown"].By != byDeadline || given["shown"].Allow {
 			t.Errorf("given %+v", given)
 		}
 		if ids := desk.ids(); len(ids) > 0 || tree.Questions.IsPending("shown") || !tree.Questions.IsPending("other") {

@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -28,6 +29,7 @@ type plan struct {
 	URL     string   `json:"url"`     // of the streaming endpoint
 	Command []string `json:"command"` // forked after each answer but the last; none when empty
 	Sizes   []int    `json:"sizes"`   // bytes of each request's body
+	AtOnce  int      `json:"atOnce"`  // how many requests after the first are made together; 0: each alone
 	Lines   []int    `json:"lines"`   // bytes that each round appends to the log
 	Log     string   `json:"log"`     // the file that stands for the transcript
 }
@@ -59,22 +61,44 @@ func run(ctx context.Context, file string) error {
 	}
 	defer log.Close()
 	var text string
-	for i, size := range p.Sizes {
-		if text, err = ask(ctx, p.URL, size); err != nil {
-			return fmt.Errorf("request %d: %w", i+1, err)
+	for from := 0; from < len(p.Sizes); {
+		to := from + 1
+		if from == 1 && p.AtOnce > 1 {
+			to = min(from+p.AtOnce, len(p.Sizes))
 		}
-		if _, err := log.Write(line(p.Lines, i)); err != nil {
+		if text, err = p.rounds(ctx, from, to, log); err != nil {
 			return err
 		}
-		if i == len(p.Sizes)-1 || len(p.Command) == 0 {
+		if from = to; from == len(p.Sizes) || len(p.Command) == 0 {
 			continue
 		}
 		if out, err := exec.CommandContext(ctx, p.Command[0], p.Command[1:]...).CombinedOutput(); err != nil {
-			return fmt.Errorf("command of round %d: %w: %s", i+1, err, out)
+			return fmt.Errorf("command of round %d: %w: %s", from, err, out)
 		}
 	}
 	_, err = fmt.Println(text)
 	return err
+}
+
+// rounds makes requests together, each with its line in the log, and returns the
+// last one's answer.
+func (p plan) rounds(ctx context.Context, from, to int, log io.Writer) (string, error) {
+	texts, errs := make([]string, to-from), make([]error, to-from)
+	var asking sync.WaitGroup
+	for i := from; i < to; i++ {
+		asking.Go(func() {
+			text, err := ask(ctx, p.URL, p.Sizes[i])
+			if err == nil {
+				_, err = log.Write(line(p.Lines, i))
+			}
+			if err != nil {
+				err = fmt.Errorf("request %d: %w", i+1, err)
+			}
+			texts[i-from], errs[i-from] = text, err
+		})
+	}
+	asking.Wait()
+	return texts[len(texts)-1], errors.Join(errs...)
 }
 
 // ask posts a body of the given size and returns the text of the answer.

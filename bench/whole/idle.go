@@ -13,7 +13,7 @@ import (
 
 // idleRows weighs the built program with a team of in-process teammates that had
 // one turn each and are idle, against the same program with a team of none.
-func idleRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
+func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
 	c, err := b.leadCrew(ctx, "idle", "--teammate-mode", "in-process")
 	if err != nil {
 		return nil, err
@@ -23,11 +23,7 @@ func idleRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	teammates := 1000
-	if quick {
-		teammates = 100
-	}
-	const together = 50 // in one answer of the model
+	const teammates, together = 1000, 50 // together: in one answer of the model
 	for from := 0; from < teammates; from += together {
 		if err := c.start(ctx, from, from+together); err != nil {
 			return nil, err
@@ -41,7 +37,7 @@ func idleRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := bytesWithin(fmt.Sprintf("memory of the process with %d idle teammates", teammates), full.memory, 250, mebibyte, "MiB")
+	memory := bytesWithin(fmt.Sprintf("memory of the process with %d idle teammates", teammates), full.memory, 80, mebibyte, "MiB")
 	memory.limit = fmt.Sprintf("%.1f MiB", float64(alone.memory)/mebibyte)
 	return []row{
 		memory,

@@ -114,6 +114,10 @@ func turnRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 		return nil, err
 	}
 	rows = append(rows, more...)
+	if more, err = b.subAgentsAtOnce(ctx, 64, long+short/2); err != nil {
+		return nil, err
+	}
+	rows = append(rows, more...)
 	if !quick {
 		if more, err = b.toolTurns(ctx, 1000, 1); err != nil {
 			return nil, err
@@ -141,9 +145,9 @@ func mailRows(ctx context.Context, b *bench, quick bool) ([]row, error) {
 const mebibyte = 1 << 20
 
 // pair runs both programs in turn, after one unmeasured round.
-func (b *bench) pair(ctx context.Context, turns, times int) (ours, limits []run, err error) {
+func (b *bench) pair(ctx context.Context, w work, times int) (ours, limits []run, err error) {
 	for i := range times + 1 {
-		a, err := b.runCadre(ctx, turns)
+		a, err := b.runCadre(ctx, w)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -172,7 +176,7 @@ func first(r run) time.Duration { return r.first() }
 func peak(r run) int64          { return r.PeakRSS }
 
 func (b *bench) oneTurn(ctx context.Context, times int) ([]row, error) {
-	ours, limits, err := b.pair(ctx, 0, times)
+	ours, limits, err := b.pair(ctx, work{}, times)
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +187,20 @@ func (b *bench) oneTurn(ctx context.Context, times int) ([]row, error) {
 	}, nil
 }
 
+// subAgentsAtOnce measures a reply with many calls of Agent.
+func (b *bench) subAgentsAtOnce(ctx context.Context, agents, times int) ([]row, error) {
+	ours, limits, err := b.pair(ctx, work{agents: agents}, times)
+	if err != nil {
+		return nil, err
+	}
+	return []row{ratio(fmt.Sprintf("%d sub-agents in one reply, whole process", agents), collect(ours, whole), collect(limits, whole), 1.8)}, nil
+}
+
 // window is how many turns around the one in question are looked at.
 const window = 10
 
 func (b *bench) toolTurns(ctx context.Context, turns, times int) ([]row, error) {
-	ours, limits, err := b.pair(ctx, turns, times)
+	ours, limits, err := b.pair(ctx, work{turns: turns}, times)
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,25 @@ func (m *model) arrivals() []arrival {
 	return m.seen
 }
 
+// subAgents answers the first request with that many calls of Agent, each of their
+// requests with text, and then the last one.
+func subAgents(agents int) func(int, *fakeapi.Request) fakeapi.Reply {
+	return func(n int, _ *fakeapi.Request) fakeapi.Reply {
+		switch {
+		case n > agents+1:
+			return fakeapi.Answer(fakeapi.Text("All of it is done."))
+		case n > 1:
+			return fakeapi.Answer(fakeapi.Text("My part is done."))
+		}
+		var calls []fakeapi.Block
+		for i := range agents {
+			calls = append(calls, fakeapi.ToolUse(fmt.Sprintf("toolu_%05d", i), "Agent", fmt.Sprintf(
+				`{"subagent_type":"general-purpose","description":"Part %d","prompt":"Do part %d."}`, i, i)))
+		}
+		return fakeapi.Answer(calls...)
+	}
+}
+
 // toolTurns answers with that many calls of the shell, and then with text.
 func toolTurns(turns int) func(int, *fakeapi.Request) fakeapi.Reply {
 	return func(n int, _ *fakeapi.Request) fakeapi.Reply {
@@ -76,7 +95,7 @@ func toolTurns(turns int) func(int, *fakeapi.Request) fakeapi.Reply {
 			return fakeapi.Answer(fakeapi.Text("All of it is done."))
 		}
 		return fakeapi.Answer(fakeapi.ToolUse(
-			fmt.Sprintf("toolu_%05d", n), "Bash", `{"command":"true","description":"Does nothing"}`,
+			fmt.Sprintf("toolu_%05d", n), "Bash", fmt.Sprintf(`{"command":"true %d","description":"Does nothing"}`, n), // not the same again: cadre would end that
 		))
 	}
 }

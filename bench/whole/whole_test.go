@@ -48,7 +48,7 @@ func testBench(t *testing.T) *bench {
 
 func TestTheLimitDoesWhatItIsTold(t *testing.T) {
 	b := testBench(t)
-	like := run{arrivals: []arrival{{size: 1000}, {size: 20_000}, {size: 30_000}}, lines: []int{100, 200, 300}}
+	like := run{work: work{turns: 2}, arrivals: []arrival{{size: 1000}, {size: 20_000}, {size: 30_000}}, lines: []int{100, 200, 300}}
 	got, err := b.runLimit(t.Context(), like)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +69,23 @@ func TestTheLimitDoesWhatItIsTold(t *testing.T) {
 	}
 	if got.first() <= 0 || got.turn(1) <= 0 || got.Took <= got.first() {
 		t.Errorf("times do not add up: %+v", got)
+	}
+}
+
+// TestTheLimitMakesRequestsAtOnce: the requests after the first are under way
+// together, and the last follows them.
+func TestTheLimitMakesRequestsAtOnce(t *testing.T) {
+	b := testBench(t)
+	like := run{work: work{agents: 3}, lines: []int{10, 10, 10, 10, 10}}
+	for range like.requests() {
+		like.arrivals = append(like.arrivals, arrival{size: 1000})
+	}
+	got, err := b.runLimit(t.Context(), like)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log, err := os.ReadFile(filepath.Join(b.dir, "limit.log")); err != nil || len(log) != 50 || got.stdout != "All of it is done.\n" {
+		t.Errorf("the log has %d bytes, want 50 (%v); it read %q", len(log), err, got.stdout)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/cadre-dev/cadre/internal/fakeapi"
 )
 
 // bench holds the built programs and the mock model.
@@ -22,6 +24,7 @@ type bench struct {
 // run is one execution as both sides saw it.
 type run struct {
 	execution
+	work
 	arrivals []arrival
 	lines    []int // bytes that each round appended to the transcript
 }
@@ -56,13 +59,33 @@ func prepare(ctx context.Context) (*bench, error) {
 
 const modulePath = "github.com/cadre-dev/cadre"
 
-// runCadre does a number of tool turns with cadre.
-func (b *bench) runCadre(ctx context.Context, turns int) (run, error) {
+// work is what the model has a program do: tool turns one after another, or
+// sub-agents of one reply beside each other.
+type work struct{ turns, agents int }
+
+// requests is how many requests the work takes: an agent makes one, and the end
+// of it all another.
+func (w work) requests() int {
+	if w.agents > 0 {
+		return w.agents + 2
+	}
+	return w.turns + 1
+}
+
+func (w work) answers() func(int, *fakeapi.Request) fakeapi.Reply {
+	if w.agents > 0 {
+		return subAgents(w.agents)
+	}
+	return toolTurns(w.turns)
+}
+
+// runCadre does some work with cadre.
+func (b *bench) runCadre(ctx context.Context, w work) (run, error) {
 	before, err := transcriptSize(b.home())
 	if err != nil {
 		return run{}, err
 	}
-	b.model.expect(toolTurns(turns))
+	b.model.expect(w.answers())
 	e, err := execute(ctx, program{
 		path: b.cadre,
 		args: []string{"-p", "--dangerously-skip-permissions", "Do it."},
@@ -72,9 +95,9 @@ func (b *bench) runCadre(ctx context.Context, turns int) (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	r := run{execution: e, arrivals: b.model.arrivals()}
-	if len(r.arrivals) != turns+1 {
-		return run{}, fmt.Errorf("cadre made %d requests, expected %d", len(r.arrivals), turns+1)
+	r := run{execution: e, work: w, arrivals: b.model.arrivals()}
+	if len(r.arrivals) != w.requests() {
+		return run{}, fmt.Errorf("cadre made %d requests, expected %d", len(r.arrivals), w.requests())
 	}
 	after, err := transcriptSize(b.home())
 	if err != nil {
@@ -83,8 +106,8 @@ func (b *bench) runCadre(ctx context.Context, turns int) (run, error) {
 	if after == before {
 		return run{}, fmt.Errorf("there is no new transcript under %s", b.home())
 	}
-	for range turns + 1 {
-		r.lines = append(r.lines, (after-before)/(turns+1))
+	for range r.arrivals {
+		r.lines = append(r.lines, (after-before)/len(r.arrivals))
 	}
 	return r, nil
 }
@@ -105,12 +128,11 @@ func (b *bench) environment(home string) []string {
 // runLimit does what cadre did in a run: requests of the same sizes, the same
 // forks, as many bytes of transcript.
 func (b *bench) runLimit(ctx context.Context, like run) (run, error) {
-	turns := len(like.arrivals) - 1
-	plan := map[string]any{"url": b.model.url + "/v1/messages", "log": filepath.Join(b.dir, "limit.log"), "lines": like.lines}
-	if turns > 0 {
+	plan := map[string]any{"url": b.model.url + "/v1/messages", "log": filepath.Join(b.dir, "limit.log"), "lines": like.lines, "atOnce": like.agents}
+	if like.turns > 0 {
 		plan["command"] = []string{shell(), "-c", "true"}
 	}
-	sizes := make([]int, 0, turns+1)
+	sizes := make([]int, 0, len(like.arrivals))
 	for _, a := range like.arrivals {
 		sizes = append(sizes, a.size)
 	}
@@ -123,14 +145,14 @@ func (b *bench) runLimit(ctx context.Context, like run) (run, error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return run{}, err
 	}
-	b.model.expect(toolTurns(turns))
+	b.model.expect(like.answers())
 	e, err := execute(ctx, program{path: b.limit, args: []string{"-plan", file}, dir: b.dir, env: b.environment(b.dir)})
 	if err != nil {
 		return run{}, err
 	}
-	r := run{execution: e, arrivals: b.model.arrivals()}
-	if len(r.arrivals) != turns+1 {
-		return run{}, fmt.Errorf("the limit made %d requests, expected %d", len(r.arrivals), turns+1)
+	r := run{execution: e, work: like.work, arrivals: b.model.arrivals()}
+	if len(r.arrivals) != like.requests() {
+		return run{}, fmt.Errorf("the limit made %d requests, expected %d", len(r.arrivals), like.requests())
 	}
 	return r, nil
 }
