@@ -93,9 +93,8 @@ var largeTypes = map[string]string{
 	"tool.parsedSchema": "a field for each keyword of JSON Schema",
 
 	// To be cut up (issue 10).
-	"team.Teams":       "every act of a lead",
-	"team.Seat":        "every act of a member",
-	"tui.conversation": "input, output and questions of a conversation in one type",
+	"team.Teams": "every act of a lead",
+	"team.Seat":  "every act of a member",
 }
 
 // largePackages are the packages that may have more files, and why.

@@ -21,7 +21,7 @@ func (c *conversation) showChoice(who string, q ask.Question) {
 // choose takes the answer to the open question, and goes on to the next one.
 func (c *conversation) choose(ctx context.Context, q *question, text string) {
 	if text == "/skip" {
-		c.settle(ctx, q, ask.Answer{By: "person", Message: "The person did not want to answer. Decide for yourself, or go on without it."})
+		c.submit(ctx, q, ask.Answer{By: "person", Message: "The person did not want to answer. Decide for yourself, or go on without it."})
 		return
 	}
 	answer, ok := q.choices[0].Read(text)
@@ -37,8 +37,8 @@ func (c *conversation) choose(ctx context.Context, q *question, text string) {
 	}
 	input, err := ask.WithAnswers(q.ask.Input, q.answers)
 	if err != nil {
-		c.settle(ctx, q, ask.Answer{By: "person", Message: "The question had a form that could not be answered: " + err.Error()})
+		c.submit(ctx, q, ask.Answer{By: "person", Message: "The question had a form that could not be answered: " + err.Error()})
 		return
 	}
-	c.settle(ctx, q, ask.Answer{By: "person", Allow: true, UpdatedInput: input})
+	c.submit(ctx, q, ask.Answer{By: "person", Allow: true, UpdatedInput: input})
 }

@@ -14,12 +14,12 @@ var commandWord = lazy.Regexp(`^/[a-z]+(\s|$)`)
 
 func isCommand(text string) bool { return commandWord().MatchString(text) }
 
-const help = `/help         this list
+const help = `/help         show this list
 /mode [MODE]  show or change the permission mode: default, acceptEdits, plan, dontAsk, delegate
-/cost         what was used so far, by agent
-/quit         leave; so does Ctrl+D
-A line that ends in \ goes on in the next one. What you enter while an agent works reaches it between two rounds.
-Ctrl+C interrupts; a second one leaves, and shuts a team down in order; a third one ends everything at once.`
+/cost         show what each agent has used so far
+/quit         leave, as Ctrl+D does
+End a line with \ to continue it on the next one. What you enter while an agent works reaches it between two rounds.
+Ctrl+C interrupts the turn. A second one leaves and shuts the team down in order; a third one ends everything at once.`
 
 func (c *conversation) command(ctx context.Context, words []string) {
 	switch words[0] {
@@ -34,7 +34,7 @@ func (c *conversation) command(ctx context.Context, words []string) {
 	case "/mode":
 		c.setMode(ctx, words[1:])
 	default:
-		c.screen.line("There is no command " + Clean(words[0]) + ". /help lists them; to say it to the agent, begin with a space.")
+		c.screen.line("There is no command " + Clean(words[0]) + ". /help lists the commands. To send this to the agent, put a space before it.")
 	}
 }
 
@@ -52,7 +52,7 @@ func (c *conversation) setMode(ctx context.Context, words []string) {
 			return
 		}
 	}
-	text := "bypassPermissions is chosen at the start: cadre --dangerously-skip-permissions"
+	text := "bypassPermissions can only be chosen at the start: cadre --dangerously-skip-permissions"
 	if err != nil {
 		text = err.Error()
 	}

@@ -18,33 +18,42 @@ type conversation struct {
 	Config
 	screen *screen
 	lines  *Lines
-	clean  Cleaner
 
-	idle    bool     // the lead's last turn has ended
-	sent    []string // prompts that are not in the transcript yet
-	kept    chan error
-	asks    []*question
-	strikes int // Ctrl+C since something was entered
+	idle     bool       // the lead's last turn has ended
+	sent     []string   // prompts that are not in the transcript yet
+	unstored chan error // why a prompt was not stored
+	asks     []*question
+	strikes  int // Ctrl+C since something was entered
+	reply    reply
 
-	streamed bool   // text of the reply under way was shown as it came
-	shown    string // id of the reply whose text was shown so
-
-	unattend func()
-	readErr  error // of the input, valid when it has ended
+	unattend func() // says that nobody sits here any more
+	readErr  error  // of the input, valid when it has ended
 	settled  chan error
-	closing  bool
-	closed   chan error
-	isClosed bool
-	killed   bool
-	err      error
+	ending   ending
 	work     sync.WaitGroup
+}
+
+// reply is how far the lead's reply in progress is shown.
+type reply struct {
+	clean    Cleaner
+	streamed bool   // its text was shown as it came
+	shown    string // id of the newest reply whose text was shown so
+}
+
+// ending is how far the end of the conversation is.
+type ending struct {
+	begun  bool // Close was called
+	closed chan error
+	done   bool // Close has returned
+	killed bool
+	err    error // what Run returns
 }
 
 func newConversation(cfg Config) *conversation {
 	s := &screen{out: cfg.Out, prompts: cfg.Terminal}
 	c := &conversation{
 		Config: cfg, screen: s, lines: newLines(cfg.Look, s.line), idle: true,
-		kept: make(chan error), settled: make(chan error, 1), closed: make(chan error, 1),
+		unstored: make(chan error), settled: make(chan error, 1), ending: ending{closed: make(chan error, 1)},
 	}
 	c.lines.Results = true
 	return c
@@ -55,7 +64,7 @@ func (c *conversation) ready() bool { return c.idle && len(c.sent) == 0 && len(c
 
 // takes is the input while it can be taken: on a terminal always.
 func (c *conversation) takes(typed <-chan string) <-chan string {
-	if c.closing || !c.Terminal && !c.ready() && len(c.asks) == 0 {
+	if c.ending.begun || !c.Terminal && !c.ready() && len(c.asks) == 0 {
 		return nil
 	}
 	return typed
@@ -64,7 +73,7 @@ func (c *conversation) takes(typed <-chan string) <-chan string {
 // prompt shows what is to be entered, when nothing else comes.
 func (c *conversation) prompt(quiet bool) {
 	switch {
-	case !quiet || c.closing:
+	case !quiet || c.ending.begun:
 	case len(c.asks) > 0:
 		c.screen.prompt(c.asks[0].prompt())
 	case c.ready():
@@ -97,14 +106,14 @@ func (c *conversation) entered(ctx context.Context, text string) {
 
 // send gives a prompt to the lead. A busy one takes it in between two rounds.
 func (c *conversation) send(ctx context.Context, text string) {
-	kept := c.kept
+	unstored := c.unstored
 	in := session.Text(session.Prompt, text)
 	in.Kept = func(telling context.Context, err error) {
 		if err == nil {
-			return // its event says so
+			return // event.Stored follows
 		}
 		select {
-		case kept <- err:
+		case unstored <- err:
 		case <-ctx.Done():
 		case <-telling.Done():
 		}
@@ -116,13 +125,13 @@ func (c *conversation) send(ctx context.Context, text string) {
 	c.sent = append(c.sent, text)
 }
 
-// notKept tells that a prompt is lost.
-func (c *conversation) notKept(err error) {
+// notStored says that a prompt is lost.
+func (c *conversation) notStored(err error) {
 	if len(c.sent) > 0 {
 		c.sent = c.sent[1:]
 	}
 	if !errors.Is(err, session.ErrClosed) {
-		c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: "your prompt was not kept: " + err.Error()})
+		c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: "your prompt was not stored: " + err.Error()})
 	}
 }
 
@@ -136,8 +145,8 @@ func (c *conversation) event(ev event.Event) {
 		c.answered(body.ID, body.Answer)
 	case event.TextDelta:
 		if lead && !body.Thinking {
-			c.screen.stream(c.clean.Clean(body.Text))
-			c.streamed = true
+			c.screen.stream(c.reply.clean.Clean(body.Text))
+			c.reply.streamed = true
 		}
 	case event.Stored:
 		if lead {
@@ -161,11 +170,12 @@ func (c *conversation) event(ev event.Event) {
 	}
 }
 
-// stored shows text that was not streamed, and finds out which prompts are in.
+// stored shows text that was not streamed, and drops prompts that have reached the
+// transcript from those that were sent.
 func (c *conversation) stored(e transcript.Entry) {
 	text := transcript.JoinText(e.Message.Content)
 	if e.Kind == transcript.KindUser {
-		c.shown = ""
+		c.reply.shown = ""
 		if len(c.sent) > 0 && c.sent[0] == text {
 			c.sent = c.sent[1:]
 			c.idle = false
@@ -174,10 +184,10 @@ func (c *conversation) stored(e transcript.Entry) {
 	}
 	switch {
 	case text == "":
-	case c.streamed:
-		c.shown = e.Message.ID
+	case c.reply.streamed:
+		c.reply.shown = e.Message.ID
 		c.endReply()
-	case c.shown != "" && c.shown == e.Message.ID:
+	case c.reply.shown != "" && c.reply.shown == e.Message.ID:
 	default:
 		c.screen.stream(Clean(text))
 	}
@@ -186,8 +196,8 @@ func (c *conversation) stored(e transcript.Entry) {
 
 func (c *conversation) endReply() {
 	c.screen.endStream()
-	c.streamed = false
-	c.clean = Cleaner{}
+	c.reply.streamed = false
+	c.reply.clean = Cleaner{}
 }
 
 // interrupt takes a Ctrl+C: the first ends the turn, the second the
@@ -195,9 +205,9 @@ func (c *conversation) endReply() {
 func (c *conversation) interrupt(ctx context.Context) {
 	c.strikes++
 	switch {
-	case c.closing:
-		if !c.killed {
-			c.killed, c.err = true, errors.Join(c.err, ErrKilled)
+	case c.ending.begun:
+		if !c.ending.killed {
+			c.ending.killed, c.ending.err = true, errors.Join(c.ending.err, ErrKilled)
 			c.Kill()
 		}
 	case !c.idle || len(c.sent) > 0:
@@ -211,7 +221,7 @@ func (c *conversation) interrupt(ctx context.Context) {
 	case c.strikes > 1:
 		c.leave(ctx, nil)
 	default:
-		c.screen.line("Ctrl+C again leaves; so does Ctrl+D.")
+		c.screen.line("Press Ctrl+C again to leave, or Ctrl+D.")
 	}
 }
 
@@ -219,7 +229,7 @@ func (c *conversation) interrupt(ctx context.Context) {
 // asked for is still done.
 func (c *conversation) endOfInput(ctx context.Context) {
 	if c.readErr != nil {
-		c.err = errors.Join(c.err, c.readErr)
+		c.ending.err = errors.Join(c.ending.err, c.readErr)
 	}
 	c.unattend()
 	if c.Terminal {
@@ -227,18 +237,18 @@ func (c *conversation) endOfInput(ctx context.Context) {
 		return
 	}
 	for _, q := range c.asks {
-		c.settle(ctx, q, ask.Answer{Message: "Nobody is left to answer. The call did not run.", By: "person"})
+		c.submit(ctx, q, ask.Answer{Message: "Nobody is left to answer. The call did not run.", By: "person"})
 	}
 	c.work.Go(func() { c.settled <- c.Settled(ctx) })
 }
 
 // leave closes the session tree, once.
 func (c *conversation) leave(ctx context.Context, cause error) {
-	c.err = errors.Join(c.err, cause)
-	if c.closing {
+	c.ending.err = errors.Join(c.ending.err, cause)
+	if c.ending.begun {
 		return
 	}
-	c.closing = true
+	c.ending.begun = true
 	c.unattend()
-	c.work.Go(func() { c.closed <- c.Close(ctx) })
+	c.work.Go(func() { c.ending.closed <- c.Close(ctx) })
 }

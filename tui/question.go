@@ -31,7 +31,7 @@ func (c *conversation) asked(a ask.Ask) {
 	}
 }
 
-// answered takes away a question that has its answer, from whomever.
+// answered removes a question that somebody has answered, here or elsewhere.
 func (c *conversation) answered(id string, a ask.Answer) {
 	for i, q := range c.asks {
 		if q.ask.ID != id {
@@ -39,7 +39,7 @@ func (c *conversation) answered(id string, a ask.Answer) {
 		}
 		if a.By != "person" {
 			c.screen.endStream()
-			c.screen.line(c.paint(dim, fmt.Sprintf("  (%s: the question about %s is settled)", Clean(a.By), Clean(q.ask.Tool))))
+			c.screen.line(c.paint(dim, fmt.Sprintf("  (the question about %s was answered: %s)", Clean(q.ask.Tool), Clean(a.By))))
 		}
 		c.drop(i)
 		return
@@ -99,7 +99,7 @@ func (c *conversation) answer(ctx context.Context, text string) {
 	case len(q.choices) > 0:
 		c.choose(ctx, q, text)
 	default:
-		c.settle(ctx, q, q.verdict(text))
+		c.submit(ctx, q, q.verdict(text))
 	}
 }
 
@@ -119,8 +119,8 @@ func (q *question) verdict(text string) ask.Answer {
 	return answer
 }
 
-// settle gives the answer. That the question is over is told by its event.
-func (c *conversation) settle(ctx context.Context, q *question, answer ask.Answer) {
+// submit gives the answer. [event.Answered] says that it counts.
+func (c *conversation) submit(ctx context.Context, q *question, answer ask.Answer) {
 	err := c.Session.Answer(ctx, q.ask.ID, answer)
 	if err != nil && !errors.Is(err, ask.ErrUnknown) && !errors.Is(err, ask.ErrAnswered) {
 		c.lines.noticed(event.Agent{}, event.Noticed{Level: "error", Text: err.Error()})

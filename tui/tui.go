@@ -41,7 +41,7 @@ type Config struct {
 	Kill  func()
 }
 
-// Welcome is what a first run tells.
+// Welcome is what the first run of all says about itself.
 type Welcome struct {
 	Model   string // the model in use
 	Sent    string // where requests go, as a person knows it
@@ -122,14 +122,14 @@ func (c *conversation) loop(outer, ctx context.Context, events <-chan event.Even
 				continue
 			}
 			c.entered(ctx, text)
-		case err := <-c.kept:
-			c.notKept(err)
+		case err := <-c.unstored:
+			c.notStored(err)
 		case <-c.Interrupt:
 			c.interrupt(ctx)
 		case err := <-c.settled:
 			c.leave(ctx, err)
-		case err := <-c.closed:
-			c.isClosed, c.err = true, errors.Join(c.err, err)
+		case err := <-c.ending.closed:
+			c.ending.done, c.ending.err = true, errors.Join(c.ending.err, err)
 		case <-gone:
 			gone = nil
 			c.leave(ctx, nil)
@@ -140,17 +140,17 @@ func (c *conversation) loop(outer, ctx context.Context, events <-chan event.Even
 	}
 	c.screen.endStream()
 	c.screen.leavePrompt()
-	return c.err
+	return c.ending.err
 }
 
 // over reports whether everything is closed and told.
 func (c *conversation) over(events <-chan event.Event) bool {
-	return c.isClosed && events == nil
+	return c.ending.done && events == nil
 }
 
 func (c *conversation) begin(ctx context.Context) {
 	if w := c.Welcome; w != nil {
-		c.screen.line("Welcome to cadre. This is what happens here, told once:")
+		c.screen.line("Welcome to cadre. Before the first run, in short:")
 		c.screen.line(fmt.Sprintf("  Sent:    your prompts, the files the agents read and what commands print go to %s, for the model %s.", Clean(w.Sent), Clean(w.Model)))
 		c.screen.line("           Nothing goes anywhere else: no usage figures, no update checks.")
 		c.screen.line(fmt.Sprintf("  Stored:  conversations, teams, tasks and mail lie in %s, readable for you alone; delete them there.", Clean(w.Root)))

@@ -234,11 +234,11 @@ func TestInterruptWhenIdle(t *testing.T) {
 	k := open(t, says("x"), nil)
 	k.wait("> ")
 	k.interrupt <- struct{}{}
-	k.wait("Ctrl+C again leaves")
+	k.wait("Press Ctrl+C again to leave")
 	k.enter("/cost") // something was entered: the count begins again
 	k.wait("cost so far")
 	k.interrupt <- struct{}{}
-	k.wait("Ctrl+C again leaves")
+	k.wait("Press Ctrl+C again to leave")
 	k.interrupt <- struct{}{}
 	if err := k.end(); err != nil {
 		t.Errorf("Run: %v", err)
