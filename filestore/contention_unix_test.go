@@ -135,7 +135,7 @@ func (c *crowd) run(t *testing.T, stdin *os.File, mode, name string, more ...str
 // and what was marked stays marked.
 func TestProcessesShareAnInbox(t *testing.T) {
 	senders, each, readers := 8, 25, 4
-	if testCrowds {
+	if testWhole {
 		senders, each = 64, 200
 	}
 	c := &crowd{root: layout.Root(t.TempDir()), acked: make(map[string][]string)}

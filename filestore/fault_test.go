@@ -19,6 +19,7 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/race"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
@@ -294,11 +295,13 @@ func dump(t *testing.T, root layout.Root) map[string]string {
 	return files
 }
 
-// testAll asks for what takes long: every fault, every point of a kill.
+// testAll asks for what takes long.
 var testAll = os.Getenv("CADRE_TEST_ALL") != ""
 
-// testCrowds asks for what takes long with many processes.
-var testCrowds = testAll && !raceDetector
+// testWhole asks for every fault, every point of a kill, every place to tear a
+// text, and crowds of processes. The race detector finds nothing in what one
+// goroutine does, and makes it many times as slow: these are for a run without it.
+var testWhole = testAll && !race.Enabled
 
 var faults = map[string]fsx.Fault{
 	"EIO":    {Err: syscall.EIO},
@@ -354,7 +357,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
 			before, after := wanted(t, op)
-			if !testAll {
+			if !testWhole {
 				failEachCall(t, op, true, before, after, slices.Collect(maps.Values(faults))...)
 				return
 			}
@@ -381,7 +384,7 @@ func wanted(t *testing.T, op operation) (before, after map[string]string) {
 }
 
 // failEachCall fails call after call, in turn with each of the faults; of long
-// operations only some calls, without testAll.
+// operations only some calls, without testWhole.
 func failEachCall(t *testing.T, op operation, sync bool, before, after map[string]string, faults ...fsx.Fault) {
 	for n, tried := 1, 0; ; tried++ {
 		fault := faults[tried%len(faults)]
@@ -418,7 +421,7 @@ func failEachCall(t *testing.T, op operation, sync bool, before, after map[strin
 		if calls < n {
 			return
 		}
-		if n++; !testAll && n > 25 {
+		if n++; !testWhole && n > 25 {
 			n += rand.IntN(5)
 		}
 	}

@@ -432,7 +432,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			t.Parallel()
 			calls := childCalls(t, name, action)
 			points := rand.Perm(calls)
-			if !testCrowds {
+			if !testWhole {
 				points = points[:min(5, calls)]
 			}
 			for _, n := range points {

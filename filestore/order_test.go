@@ -51,7 +51,7 @@ func TestMailStaysInOrderWhateverFails(t *testing.T) {
 					if diff := cmp.Diff(want, stands); diff != "" {
 						t.Errorf("in the inbox, %s%s", where, diff)
 					}
-					if !testAll && n > 4 {
+					if !testWhole && n > 4 {
 						n += 3
 					}
 				}

@@ -58,11 +58,11 @@ func torn(t *testing.T, what string, err error, path string) {
 	}
 }
 
-// cuts are places to tear a text: a few, or with testAll many.
+// cuts are places to tear a text: a few, or with testWhole many.
 func cuts(text string) []int {
 	var at []int
 	step := max(1, len(text)/6)
-	if testAll {
+	if testWhole {
 		step = max(1, len(text)/60)
 	}
 	for i := 1; i < len(text); i += step {
@@ -398,7 +398,7 @@ func TestForeignTranscriptLines(t *testing.T) {
 	}())
 	lines := strings.SplitAfter(good, "\n")
 	size := 3 << 20
-	if testAll {
+	if testWhole {
 		size = 70 << 20
 	}
 	long := strings.Replace(lines[1], "text 2", strings.Repeat("x", size), 1)

@@ -101,7 +101,7 @@ func workAsChild(ctx context.Context, root layout.Root, owner, last string) erro
 // and each worker one at a time.
 func TestWorkersShareATaskList(t *testing.T) {
 	workers, total := 16, 300
-	if testCrowds {
+	if testWhole {
 		total = 10_000
 	}
 	root := layout.Root(t.TempDir())
@@ -122,7 +122,7 @@ func TestWorkersShareATaskList(t *testing.T) {
 	for w := range workers {
 		owner, last := fmt.Sprint("w", w), strconv.Itoa(total)
 		wg.Go(func() {
-			if testCrowds { // in processes
+			if testWhole { // in processes
 				for _, line := range runChild(t, childEnv(string(root), "claim", owner, last)) {
 					if id, ok := strings.CutPrefix(line, "ack "); ok {
 						claimed(owner, id)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadre-dev/cadre/internal/race"
 	"github.com/cadre-dev/cadre/task"
 )
 
@@ -15,7 +16,7 @@ import (
 // ends up repaired, the work is shared, and everybody has left.
 func TestAnyOrder(t *testing.T) {
 	seeds := 12
-	if os.Getenv("CADRE_TEST_ALL") != "" {
+	if os.Getenv("CADRE_TEST_ALL") != "" && !race.Enabled {
 		seeds = 100
 	}
 	for seed := range seeds {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package filestore_test
-
-const raceDetector = false
