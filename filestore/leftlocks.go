@@ -32,7 +32,7 @@ func (s *Store) giveBackLocks(ctx context.Context, team string) error {
 		}),
 		s.giveBackInboxes(ctx, filepath.Dir(s.root.Inbox(team, "any"))),
 		s.giveBack(filepath.Join(s.root.TaskList(team), lockTarget), func(path string) error {
-			return s.tasks.changeExisting(ctx, filepath.Dir(path), nearly, func(*taskTx) error { return nil })
+			return s.tasks.changeExisting(ctx, filepath.Dir(path), loggedChanges, func(*taskTx) error { return nil })
 		}),
 	)
 }

@@ -90,7 +90,7 @@ func New(root layout.Root, options ...Option) *Store {
 	s.transcripts = &transcripts{s}
 	s.mail = &mail{Store: s}
 	s.tasks = &tasks{Store: s}
-	s.hub = newHub(s.fsys, s.poll, s.tasks.distrust)
+	s.hub = newHub(s.fsys, s.poll, s.tasks.markStale)
 	s.teams = &teams{Store: s}
 	s.keys = &keyring{Store: s}
 	s.seals = &seals{Store: s}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,15 +21,15 @@ import (
 type tasks struct {
 	*Store
 	mu         sync.Mutex
-	lists      map[string]*listing // by folder: what we have seen last
-	suspects   map[string]suspects // by folder
-	suspicions int                 // counts them
+	lists      map[string]*taskIndex // by folder: what we have seen last
+	stale      map[string]staleIDs   // by folder
+	staleCount int                   // of all that ever were
 }
 
 func (ts *tasks) Create(ctx context.Context, list string, t task.Task) (task.Task, error) {
 	folder, err := ts.folder(list)
 	if err == nil {
-		err = ts.change(ctx, folder, nearly, func(tx *taskTx) (err error) {
+		err = ts.change(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
 			t, err = tx.create(t)
 			return err
 		})
@@ -47,7 +48,7 @@ func (ts *tasks) Get(ctx context.Context, list, id string) (task.Task, error) {
 	if !validID(id) {
 		return task.Task{}, fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
 	}
-	known, _ := ts.known(folder)
+	known, _ := ts.remembered(folder)
 	f, err := ts.loadFile(ctx, folder, id, known.find(id))
 	if err == nil {
 		err = f.err
@@ -66,10 +67,7 @@ func (ts *tasks) List(ctx context.Context, list string) ([]task.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := ts.sweep(ctx, folder)
-	if err == nil {
-		files, err = ts.ofOneMoment(ctx, folder, files)
-	}
+	files, err := ts.wholeList(ctx, folder)
 	if err != nil {
 		return nil, fmt.Errorf("read task list %s: %w", list, err)
 	}
@@ -80,7 +78,7 @@ func (ts *tasks) Update(ctx context.Context, list, id string, c task.Change) (ta
 	var outcome task.Outcome
 	folder, err := ts.folder(list)
 	if err == nil {
-		err = ts.changeExisting(ctx, folder, nearly, func(tx *taskTx) (err error) {
+		err = ts.changeExisting(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
 			outcome, err = tx.update(id, c)
 			return err
 		})
@@ -104,7 +102,7 @@ func (ts *tasks) Claim(ctx context.Context, list, owner string) (t task.Task, ok
 		return t, false, nil
 	}
 	if err == nil {
-		err = ts.changeExisting(ctx, folder, nearly, func(tx *taskTx) (err error) {
+		err = ts.changeExisting(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
 			t, ok, err = tx.claim(owner)
 			return err
 		})
@@ -118,19 +116,18 @@ func (ts *tasks) Claim(ctx context.Context, list, owner string) (t task.Task, ok
 // nothingToClaim reports whether there is nothing to claim for certain. Most who
 // ask find nothing: they need no lock to see that.
 func (ts *tasks) nothingToClaim(ctx context.Context, folder string) (bool, error) {
-	files, err := ts.follow(ctx, folder)
+	files, err := ts.refresh(ctx, folder)
 	if err != nil || files.firstClaimable() != nil {
 		return false, err
 	}
-	files, quiet, err := ts.awaitQuiet(ctx, folder, files)
-	return quiet && files.firstClaimable() == nil, err
+	return ts.undisturbed(folder, files.mark)
 }
 
 func (ts *tasks) Release(ctx context.Context, list, owner string) ([]task.Task, error) {
 	var released []task.Task
 	folder, err := ts.folder(list)
 	if err == nil && owner != "" {
-		err = ts.changeExisting(ctx, folder, fully, func(tx *taskTx) (err error) {
+		err = ts.changeExisting(ctx, folder, everyFile, func(tx *taskTx) (err error) {
 			released, err = tx.release(owner)
 			return err
 		})
@@ -144,11 +141,11 @@ func (ts *tasks) Release(ctx context.Context, list, owner string) ([]task.Task, 
 func (ts *tasks) Reset(ctx context.Context, list string) error {
 	folder, err := ts.folder(list)
 	if err == nil {
-		err = ts.change(ctx, folder, fully, func(tx *taskTx) error {
+		err = ts.change(ctx, folder, everyFile, func(tx *taskTx) error {
 			if err := tx.raiseHighWater(tx.list.highest()); err != nil {
 				return err
 			}
-			for f := range tx.list.files() {
+			for _, f := range slices.Clone(tx.list.files) {
 				if err := tx.remove(f); err != nil {
 					return err
 				}

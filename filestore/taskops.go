@@ -131,7 +131,7 @@ func (tx *taskTx) claim(owner string) (t task.Task, ok bool, err error) {
 		_, err := tx.own(f.id)
 		if errors.Is(err, dirlock.ErrShape) { // nobody will ever have this one's lock
 			tx.damaged.warnOnce(tx.path(f.id), fmt.Errorf("task #%s cannot be claimed: %w", f.id, err))
-			tx.list = tx.list.with(unreadableTask(f.id, err))
+			tx.list.put(unreadableTask(f.id, err))
 			continue
 		}
 		if err != nil {

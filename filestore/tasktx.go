@@ -18,15 +18,15 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-// taskTx is one change of a list, made under the list's lock. When it fails,
-// what it wrote already is taken back.
+// taskTx is one change of a list, made under the list's lock. When it fails, what it
+// wrote already is undone.
 type taskTx struct {
 	*tasks
 	ctx    context.Context //nolint:containedctx // a transaction lives within one call of change, whose ctx this is
 	folder string
 	lock   *dirlock.Lock
-	base   *listing                 // what it started from
-	list   listing                  // what it has made of that
+	base   *taskIndex               // what it started from
+	list   *taskIndex               // what it has made of that
 	owned  map[string]*dirlock.Lock // "<id>.json.lock": keeps other programs' claimers away
 	undo   []func() error
 	wrote  map[string]fsx.Key // id to version, for the others and the watchers
@@ -36,8 +36,8 @@ type taskTx struct {
 type freshness bool
 
 const (
-	nearly freshness = false // as follow
-	fully  freshness = true  // as sweep
+	loggedChanges freshness = false // as refresh
+	everyFile     freshness = true  // as readAll
 )
 
 // change runs step under the lock of a list, whose folder it makes if missing.
@@ -53,8 +53,8 @@ func (ts *tasks) change(ctx context.Context, folder string, fresh freshness, ste
 			return err
 		}
 		if lock.Recovered() {
-			// A killed process of ours did not write down what it changed.
-			fresh = fully
+			// A killed process of ours did not log what it changed.
+			fresh = everyFile
 			if err := errors.Join(fsx.SweepTemps(ts.fsys, folder, ""), lock.SweepNested(folder)); err != nil {
 				ts.warn(fmt.Errorf("clean up after a killed writer: %w", err))
 			}
@@ -66,7 +66,7 @@ func (ts *tasks) change(ctx context.Context, folder string, fresh freshness, ste
 				wrote = tx.wrote
 				return err
 			}
-			fresh = fully
+			fresh = everyFile
 		}
 		return err
 	})
@@ -87,21 +87,21 @@ func (ts *tasks) makeLockTarget(target string) error {
 
 func (tx *taskTx) run(fresh freshness, step func(*taskTx) error) (err error) {
 	if fresh {
-		tx.base, err = tx.sweep(tx.ctx, tx.folder)
+		tx.base, err = tx.readAll(tx.ctx, tx.folder)
 	} else {
-		tx.base, err = tx.follow(tx.ctx, tx.folder)
+		tx.base, err = tx.refresh(tx.ctx, tx.folder)
 	}
 	if err != nil {
 		return err
 	}
-	tx.list = *tx.base
+	tx.list = tx.base.clone()
 	if err = step(tx); err == nil {
-		err = tx.tellOthers()
+		err = tx.logAll()
 	}
 	if err == nil {
-		tx.keep(tx.folder, tx.base, nil, &tx.list)
+		tx.remember(tx.folder, tx.base, nil, tx.list)
 	} else {
-		err = errors.Join(err, tx.takeBack())
+		err = errors.Join(err, tx.rollBack())
 	}
 	for _, lock := range tx.owned {
 		if unlockErr := lock.Unlock(); unlockErr != nil {
@@ -111,28 +111,27 @@ func (tx *taskTx) run(fresh freshness, step func(*taskTx) error) (err error) {
 	return err
 }
 
-// takeBack undoes what was written. Others may have seen it.
-func (tx *taskTx) takeBack() error {
+// rollBack undoes what was written. Others may have seen it.
+func (tx *taskTx) rollBack() error {
 	var errs []error
 	for _, undo := range slices.Backward(tx.undo) {
 		errs = append(errs, undo())
 	}
 	for id := range tx.wrote {
-		tx.distrust(tx.folder, id+".json")
+		tx.markStale(tx.folder, id+".json")
 	}
 	tx.list.mark = tx.base.mark
-	return errors.Join(append(errs, tx.tellOthers())...)
+	return errors.Join(append(errs, tx.logAll())...)
 }
 
-// tellOthers writes down what was changed, here and by a killed process whose
-// lock we took over.
-func (tx *taskTx) tellOthers() (err error) {
+// logAll logs what was changed, here and by a killed process whose lock we took over.
+func (tx *taskTx) logAll() (err error) {
 	ids := slices.Sorted(maps.Keys(tx.wrote))
 	if tx.lock.Recovered() || len(ids) > maxRecords {
 		ids = []string{everything}
 	}
 	if len(ids) > 0 {
-		tx.list.mark, err = tx.writeDown(tx.folder, tx.list.mark, ids)
+		tx.list.mark, err = tx.logChanges(tx.folder, tx.list.mark, ids)
 	}
 	return err
 }
@@ -167,9 +166,9 @@ func (tx *taskTx) own(ids ...string) (changed bool, err error) {
 }
 
 // lookAt brings files up to date.
-func (tx *taskTx) lookAt(ids ...string) (err error) {
+func (tx *taskTx) lookAt(ids ...string) error {
 	for _, id := range ids {
-		if tx.list, err = tx.look(tx.ctx, tx.folder, tx.list, id); err != nil {
+		if err := tx.reread(tx.ctx, tx.folder, tx.list, id); err != nil {
 			return err
 		}
 	}
@@ -202,7 +201,7 @@ func (tx *taskTx) write(doc jsonx.Object, old *taskFile) error {
 	if f.key, err = tx.replace(tx.path(f.id), data, old.key, tx.lock); err != nil {
 		return err
 	}
-	tx.list = tx.list.with(f)
+	tx.list.put(f)
 	tx.did(f.id, f.key, old)
 	return nil
 }
@@ -221,12 +220,12 @@ func (tx *taskTx) remove(old *taskFile) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	tx.list = tx.list.without(old.id)
+	tx.list.drop(old.id)
 	tx.did(old.id, fsx.Key{}, old)
 	return nil
 }
 
-// did notes a write or removal, and how to take it back.
+// did notes a write or removal, and how to undo it.
 func (tx *taskTx) did(id string, now fsx.Key, old *taskFile) {
 	tx.wrote[id] = now
 	tx.hub.knows(tx.path(id), now)

@@ -10,18 +10,18 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// Beside the lock of a list our processes write down the ids of the tasks that
-// they change, so that the others need not look at every file of a long list to
-// find out. It holds nothing that is not in the files: when it is missing or
-// started anew, everything is looked at again.
+// Our processes log the ids of the tasks that they change, so that the others need
+// not look at every file of a long list to find out. The log holds nothing that is
+// not in the files: when it is missing or started anew, all of them are looked at.
 //
-// A record is a newline, an id and a newline, so that one that was torn by a
-// kill does not spoil the next. The first is the log's epoch: the system may give
-// the file's number to a later log.
+// A record is a newline, an id and a newline, so that one that was torn by a kill
+// does not spoil the next. The first is the log's epoch: the system may give the
+// file's number to a later log.
 const (
 	// everything is the record that names no task: look at all of them.
 	everything = "*"
@@ -54,7 +54,7 @@ func (ts *tasks) changeLog(folder string) string {
 	return filepath.Join(filepath.Dir(queue), "changes")
 }
 
-// changesSince returns the ids that were written down after mark, and the mark
+// changesSince returns the ids that were logged after mark, and the mark
 // behind them. known is false when they do not tell everything.
 func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now changeMark, known bool, err error) {
 	list, atEnd, err := ts.nothingSince(folder, mark)
@@ -101,6 +101,18 @@ func (ts *tasks) nothingSince(folder string, mark changeMark) (list fsx.Key, atE
 	return list, err == nil && mark.list == list && mark.file == log && mark.at == log.Size(), err
 }
 
+// undisturbed reports whether no process of ours changed the list between the mark
+// and now: nobody has its lock, and nobody has logged a change. In this order, since
+// whoever ends a change meanwhile has logged it before.
+func (ts *tasks) undisturbed(folder string, mark changeMark) (bool, error) {
+	taken, err := dirlock.Taken(ts.fsys, filepath.Join(folder, lockTarget))
+	if taken || err != nil {
+		return false, err
+	}
+	_, atEnd, err := ts.nothingSince(folder, mark)
+	return atEnd, err
+}
+
 // logEnd is the mark behind all that an open log holds.
 func logEnd(log fsx.File) (changeMark, error) {
 	info, err := log.Stat()
@@ -122,9 +134,9 @@ func readText(f fsx.File, at, size int64) (string, error) {
 	return string(data[:n]), err
 }
 
-// writeDown tells the others which tasks were changed; it returns the mark
-// behind that. The list's lock is held.
-func (ts *tasks) writeDown(folder string, mark changeMark, ids []string) (changeMark, error) {
+// logChanges tells the others which tasks were changed; it returns the mark behind
+// that. The list's lock is held.
+func (ts *tasks) logChanges(folder string, mark changeMark, ids []string) (changeMark, error) {
 	path := ts.changeLog(folder)
 	if mark.at > maxChangeLog {
 		epoch := newEpoch()
@@ -148,7 +160,7 @@ func (ts *tasks) writeDown(folder string, mark changeMark, ids []string) (change
 		}
 	}
 	if closeErr := f.Close(); err == nil && closeErr != nil {
-		ts.warn(fmt.Errorf("write down changes: %w", closeErr))
+		ts.warn(fmt.Errorf("log changes: %w", closeErr))
 	}
 	return mark, err
 }
