@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -154,11 +153,10 @@ func (o *owner) storeInput(life context.Context, t *turn, input []Input) (messag
 		}
 	}
 	if gap != nil {
-		o.refuse(gap, o.pending...)
-		o.pending = nil
+		o.refuse(gap, o.intake.drop()...)
 	}
 	t.arrived.renew()
-	if slices.ContainsFunc(o.pending, func(in Input) bool { return !in.Quiet }) {
+	if o.intake.wakes() {
 		t.arrived.signal()
 	}
 	return messages
@@ -174,7 +172,7 @@ func (o *owner) storeOne(life context.Context, t *turn, in Input) (transcript.Me
 		o.refuse(err, in)
 		return m, err
 	}
-	o.tell(in.Kept, nil)
+	o.acks.add(in, nil)
 	if in.Bulk {
 		o.unanswered += in.size()
 	}
@@ -206,7 +204,7 @@ func (o *owner) preface(life context.Context) []Input {
 // the next input.
 func (o *owner) refuse(err error, inputs ...Input) {
 	for _, in := range inputs {
-		o.tell(in.Kept, err)
+		o.acks.add(in, err)
 		if in.stored != nil {
 			o.again = append(o.again, in)
 		}

@@ -15,8 +15,8 @@ func (o *owner) changeMode(mode permission.Mode) {
 
 // modeNote tells the model of a change of mode since it was last told something.
 func (o *owner) modeNote() []Input {
-	was, now := o.toldMode, o.cfg.Policy.Mode
-	o.toldMode = now
+	was, now := o.seenMode, o.cfg.Policy.Mode
+	o.seenMode = now
 	if was == now {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
@@ -17,41 +16,38 @@ type owner struct {
 	*Session
 	cfg Config
 
-	toldMode     permission.Mode      // what the model takes the mode to be; see [Voice.ModeNote]
+	history
+	intake
+	idleness
+	acks
+
+	turn      *turn             // nil when there is none
+	seenMode  permission.Mode   // what the model takes the mode to be; see [Voice.ModeNote]
+	prefaced  bool              // the preface has been asked for
+	accepting int               // answers whose rule changes are being accepted
+	approvals map[string]string // ids of asks that were approved late, by [callKey]
+	epoch     uint64
+	arrived   bool  // the last message came by the queue
+	closing   error // why the session ends; nil while it lives
+}
+
+// history is what stands in the transcript.
+type history struct {
 	conversation []transcript.Message // of the turns that have ended; nil while resting
 	resting      bool                 // see [owner.rest]
 	lastUUID     string
 	dangling     []transcript.Block // stored calls whose result could not be stored
-	pending      []Input            // sorted by rank, stable
-	again        []Input            // could not be kept, and goes with the next input
-	turn         *turn              // nil when idle
 	opened       bool               // what was stored has been read; what comes from now on is new
-	prefaced     bool               // the preface has been asked for
-	begun        bool               // there was a turn
-	accepting    int                // answers whose rule changes are being accepted
-	approvals    map[string]string  // ids of asks that were approved late, by [callKey]
-	epoch        uint64
-	arrived      bool // what was taken last came by the queue
-	unanswered   int  // bytes of bulk input that the model was given and has not answered
-	left         bool // the last taking left bulk input, and nothing new has come since
-	stalled      bool // what was left waits for something new: see [owner.stall]
-
-	// Goroutines that the owner started and waits for.
-	idling   bool // Life.Idle runs
-	idleDone chan idleResult
-	lastEnd  *event.Outcome // the turn that Idle has not been told yet
-	wakeSeen bool           // a signal of Wake came while Idle ran
-
-	toTell  []telling // Kept calls to make, in order
-	telling bool
-	told    chan struct{}
-
-	closing error // why the session ends; nil while it lives
 }
 
-type telling struct {
-	kept func(context.Context, error)
-	err  error
+// idleness is what [Life.Idle] has to be called for. A goroutine calls it, which the
+// owner waits for.
+type idleness struct {
+	idling   bool // it runs
+	idleDone chan idleResult
+	lastEnd  *event.Outcome // the turn that it has not been called with yet
+	woken    bool           // a signal of Wake came while it ran
+	begun    bool           // there was a turn
 }
 
 type idleResult struct {
@@ -62,10 +58,10 @@ type idleResult struct {
 func newOwner(s *Session, cfg Config) *owner {
 	cfg.complete()
 	return &owner{
-		Session: s, cfg: cfg, toldMode: cfg.Policy.Mode,
+		Session: s, cfg: cfg, seenMode: cfg.Policy.Mode,
 		approvals: make(map[string]string),
-		idleDone:  make(chan idleResult, 1),
-		told:      make(chan struct{}, 1),
+		idleness:  idleness{idleDone: make(chan idleResult, 1)},
+		acks:      acks{done: make(chan struct{}, 1)},
 	}
 }
 
@@ -84,7 +80,7 @@ func (o *owner) run(life context.Context) {
 			o.tree.SignalCalm()
 			o.rest()
 		}
-		o.startTelling(life) // who is told finds the state as it now is
+		o.acks.start(life, o.publishState)
 		if o.closing != nil && o.turn == nil {
 			break
 		}
@@ -112,9 +108,9 @@ func (o *owner) takeNext(life context.Context) {
 	case res := <-o.idleDone:
 		o.endIdle(res)
 	case <-o.wake():
-		o.wakeSeen = true
-	case <-o.told:
-		o.telling = false
+		o.woken = true
+	case <-o.acks.done:
+		o.acks.running = false
 	case <-ended:
 		o.leave(context.Cause(life))
 	}
@@ -123,18 +119,10 @@ func (o *owner) takeNext(life context.Context) {
 // queueInput puts input behind what is waiting with the same rank.
 func (o *owner) queueInput(in Input) {
 	if o.closing != nil {
-		o.tell(in.Kept, ErrClosed)
+		o.acks.add(in, ErrClosed)
 		return
 	}
-	if len(o.again) > 0 {
-		o.pending, o.again = append(o.again, o.pending...), nil
-	}
-	o.left, o.stalled = false, false
-	at := len(o.pending)
-	for at > 0 && o.pending[at-1].Rank > in.Rank {
-		at--
-	}
-	o.pending = slices.Insert(o.pending, at, in)
+	o.intake.add(in)
 	if o.turn != nil && !in.Quiet {
 		o.turn.arrived.signal()
 	}
@@ -156,11 +144,11 @@ func (o *owner) advance(life context.Context) {
 
 // startIdle runs Life.Idle when there is something to tell it.
 func (o *owner) startIdle(life context.Context) {
-	if !o.begun || (o.lastEnd == nil && !o.wakeSeen) {
+	if !o.begun || (o.lastEnd == nil && !o.woken) {
 		return
 	}
 	last := o.lastEnd
-	o.lastEnd, o.wakeSeen, o.idling = nil, false, true
+	o.lastEnd, o.woken, o.idling = nil, false, true
 	go func() {
 		in, err := o.cfg.Life.Idle(life, last)
 		o.idleDone <- idleResult{in, err}
@@ -182,7 +170,7 @@ func (o *owner) endIdle(res idleResult) {
 
 // wake is the wake channel while its signals matter.
 func (o *owner) wake() <-chan struct{} {
-	if o.turn != nil || o.wakeSeen {
+	if o.turn != nil || o.woken {
 		return nil // a signal waits in the channel until the session is idle
 	}
 	return o.cfg.Life.Wake()
@@ -201,41 +189,10 @@ func (o *owner) leave(cause error) {
 }
 
 func (o *owner) refusePending() {
-	for _, in := range o.pending {
-		o.tell(in.Kept, ErrClosed)
-	}
-	o.pending = nil
-}
-
-// tell queues a Kept call.
-func (o *owner) tell(kept func(context.Context, error), err error) {
-	if kept != nil {
-		o.toTell = append(o.toTell, telling{kept, err})
+	for _, in := range o.intake.drop() {
+		o.acks.add(in, ErrClosed)
 	}
 }
-
-// startTelling makes the waiting Kept calls, in order, off the owner: they may
-// write (marking mail read) and so wait for a lock.
-func (o *owner) startTelling(life context.Context) {
-	if o.telling || len(o.toTell) == 0 {
-		return
-	}
-	batch := o.toTell
-	o.toTell, o.telling = nil, true
-	o.publishState() // whoever is told now must already find the session busy
-	patient := context.WithoutCancel(life)
-	go func() {
-		ctx, cancel := context.WithTimeout(patient, tellPatience)
-		defer cancel()
-		for _, t := range batch {
-			t.kept(ctx, t.err)
-		}
-		o.told <- struct{}{}
-	}()
-}
-
-// tellPatience bounds a batch of Kept calls.
-const tellPatience = 15 * time.Second
 
 // finish waits for everything the owner started and closes the transcript.
 func (o *owner) finish(life context.Context) {
@@ -243,13 +200,13 @@ func (o *owner) finish(life context.Context) {
 	o.pumps.Wait()
 	if o.idling {
 		if res := <-o.idleDone; res.in != nil {
-			o.tell(res.in.Kept, ErrClosed)
+			o.acks.add(*res.in, ErrClosed)
 		}
 	}
-	for o.telling || len(o.toTell) > 0 {
-		o.startTelling(life)
-		<-o.told
-		o.telling = false
+	for o.acks.pending() {
+		o.acks.start(life, o.publishState)
+		<-o.acks.done
+		o.acks.running = false
 	}
 	o.tree.memory.recall(o.Session)
 	o.failed = o.cfg.Log.Close()
@@ -298,7 +255,7 @@ func (o *owner) publish(body event.Body) { o.tree.Stream.Publish(o.agent, body) 
 func (o *owner) publishState() {
 	o.epoch++
 	busy := o.turn != nil || o.isDue() || o.idling || o.lastEnd != nil ||
-		o.begun && (o.wakeSeen || len(o.cfg.Life.Wake()) > 0) || o.telling || len(o.toTell) > 0 || o.accepting > 0
+		o.begun && (o.woken || len(o.cfg.Life.Wake()) > 0) || o.acks.pending() || o.accepting > 0
 	o.state.Store(&State{
 		Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName, Stalled: o.stalledMessages(),
 	})

@@ -75,11 +75,10 @@ func (o *owner) startTurn(life context.Context) {
 	}
 	if err != nil {
 		o.fail(err)
-		o.refuse(err, o.pending...)
-		o.pending = nil
+		o.refuse(err, o.intake.drop()...)
 		return
 	}
-	input := o.take()
+	input := o.intake.portion()
 	messages := o.storeInput(life, t, input)
 	if len(input) > 0 && len(messages) == 0 {
 		return
@@ -164,7 +163,7 @@ func (o *owner) takeStep(life context.Context, h handed) {
 		ack.err = o.store(life, o.turn, o.entry(transcript.KindUser, step.Message))
 	case takeInput:
 		if o.closing == nil {
-			ack.messages = o.storeInput(life, o.turn, o.take())
+			ack.messages = o.storeInput(life, o.turn, o.intake.portion())
 		}
 	}
 	h.reply <- ack
