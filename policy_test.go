@@ -16,19 +16,20 @@ import (
 func TestRulesHoldBehindSymbolicLinks(t *testing.T) {
 	outside := t.TempDir()
 	home, project := filepath.Join(outside, "home"), filepath.Join(outside, "project")
-	for _, dir := range []string{"real-home/keys", "real-project/private"} {
+	for _, dir := range []string{"real-home/keys", "real-home/ssh", "real-project/private"} {
 		if err := os.MkdirAll(filepath.Join(outside, filepath.FromSlash(dir)), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, target := range map[string]string{
 		home: "real-home", project: "real-project", filepath.Join(outside, "real-home", ".claude"): "../dotfiles",
+		filepath.Join(outside, "real-home", ".ssh"): "ssh", filepath.Join(outside, "real-project", ".env"): "open",
 	} {
 		if err := os.Symlink(target, name); err != nil {
 			t.Skip(err)
 		}
 	}
-	for _, file := range []string{"home/keys/id", "project/private/note", "project/open"} {
+	for _, file := range []string{"home/keys/id", "home/ssh/id", "project/private/note", "project/open"} {
 		if err := os.WriteFile(filepath.Join(outside, filepath.FromSlash(file)), []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -48,6 +49,13 @@ func TestRulesHoldBehindSymbolicLinks(t *testing.T) {
 		scripted.Use("Read", map[string]any{"file_path": filepath.Join(project, "private", "note")}),
 		scripted.Use("Bash", map[string]any{"command": "cat " + filepath.Join(project, "private", "note")}),
 		scripted.Use("Bash", map[string]any{"command": "cat private/note"}),
+		scripted.Use("Read", map[string]any{"file_path": filepath.Join(home, ".ssh", "id")}), // what the rule names is a link
+		scripted.Use("Read", map[string]any{"file_path": filepath.Join(home, "ssh", "id")}),
+		scripted.Use("Grep", map[string]any{"pattern": "text", "path": filepath.Join(home, "ssh")}),
+		scripted.Use("Bash", map[string]any{"command": "cat ~/.ssh/id"}),
+		scripted.Use("Bash", map[string]any{"command": "cat " + filepath.Join(outside, "real-home", "ssh", "id")}),
+		scripted.Use("Read", map[string]any{"file_path": filepath.Join(project, ".env")}),
+		scripted.Use("Edit", map[string]any{"file_path": filepath.Join(outside, "real-project", ".env"), "old_string": "text", "new_string": "x"}),
 		scripted.Use("Write", map[string]any{"file_path": filepath.Join(home, ".claude", "tasks", "x", "1.json"), "content": "{}"}),
 		scripted.Use("Bash", map[string]any{"command": "rm " + filepath.Join(home, ".claude", "tasks", "x", "1.json")}),
 		scripted.Use("Bash", map[string]any{"command": "rm ~/.claude/tasks/x/1.json"}),
@@ -58,7 +66,7 @@ func TestRulesHoldBehindSymbolicLinks(t *testing.T) {
 		}
 		return say("done")
 	}, func(c *cadre.Config) {
-		c.Cwd, c.DisallowedTools = project, []string{"Read(~/keys/**)"}
+		c.Cwd, c.DisallowedTools = project, []string{"Read(~/keys/**)", "Read(~/.ssh/**)", "Read(.env)"}
 		c.Getenv = func(name string) string { return map[string]string{"HOME": home}[name] }
 	})
 	w.settle(t, "go")

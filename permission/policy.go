@@ -1,6 +1,12 @@
 package permission
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
 
 // Policy is everything a decision rests on. It is a value: whoever changes the
 // rules of a session replaces its Policy. All paths in it are absolute, clean
@@ -20,8 +26,9 @@ type Policy struct {
 	// not write below their teams/ and tasks/; changes to the rest are asked about.
 	StateRoots []string
 	Home       string // what "~/" stands for; "" when it is unknown
-	// Names maps other paths of these folders, which lead there over symbolic links,
-	// to the folders. Command lines may use them, and are compared as they stand.
+	// Names maps paths that lead over symbolic links to where they lead: of these
+	// folders, and of what rules are about. Commands are compared as they are written,
+	// and rules too, so both may use such a name.
 	Names map[string]string
 	// PlanFile may be read and written in every mode, unless a rule says no.
 	PlanFile string
@@ -40,12 +47,30 @@ func (p Policy) inFolders(path string) bool {
 	return slices.ContainsFunc(p.Folders, func(dir string) bool { return within(dir, path) })
 }
 
+// Subject is the path that a rule with a path pattern is about: the pattern up to its
+// first wildcard. ok is false for other rules, and for a bare name, which is about
+// files in any folder.
+func (p Policy) Subject(rule SourcedRule) (path string, ok bool) {
+	if rule.Content == "" || !rule.reads() && !rule.writes() {
+		return "", false
+	}
+	dir, glob, ok := p.anchor(rule, exact)
+	if !ok || strings.HasPrefix(glob, "**") {
+		return "", false
+	}
+	literal, wild := doublestar.SplitPattern(glob)
+	if !strings.ContainsAny(wild, `*?[{\\`) {
+		literal = literal + "/" + wild
+	}
+	return filepath.Join(dir, filepath.FromSlash(literal)), true
+}
+
 // ReadDenied reports whether a deny rule forbids reading path, and which.
 // Tools that search a folder ask it for every file they would show, since the
 // decision on the call only saw the folder.
 func (p Policy) ReadDenied(path string) (rule string, denied bool) {
 	for _, r := range p.Deny {
-		if r.Content != "" && r.reads() && p.pathRuleMatches(r, path, generous) {
+		if r.Content != "" && r.reads() && p.restrictsPath(r, path) {
 			return r.String(), true
 		}
 	}

@@ -1,6 +1,10 @@
 package permission
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+)
 
 // verdict is the result of comparing a rule with a call. Rules that restrict (deny,
 // ask) need the third value: what is not known may match.
@@ -23,7 +27,7 @@ func (r *review) restricts(rule SourcedRule) verdict {
 	}
 	switch {
 	case rule.reads() || rule.writes():
-		return r.pathsClosed(rule)
+		return r.restrictsPaths(rule)
 	case currentName(rule.Tool) == "Bash":
 		if r.Access.Command == "" {
 			return noMatch
@@ -39,21 +43,36 @@ func (r *review) restricts(rule SourcedRule) verdict {
 // the one by whose rules the call is judged.
 func (r *review) namedBy(rule SourcedRule) bool { return rule.names(r.Call) || rule.names(r.made) }
 
-// pathsClosed compares a path rule with every path that the call touches.
-func (r *review) pathsClosed(rule SourcedRule) verdict {
+// restrictsPaths compares a path rule with every path that the call touches.
+func (r *review) restrictsPaths(rule SourcedRule) verdict {
 	touched := r.Access.Read
 	if rule.writes() {
 		touched = r.Access.Write
 	}
+	if len(touched) > 0 {
+		touched = slices.Concat(touched, r.Access.Named)
+	}
 	if r.Access.Command != "" {
 		touched = r.commandPaths(rule.writes())
 	}
-	for _, path := range touched {
-		if r.pathRuleMatches(rule, path, generous) {
-			return matches
-		}
+	if slices.ContainsFunc(touched, func(path string) bool { return r.restrictsPath(rule, path) }) {
+		return matches
 	}
 	return noMatch
+}
+
+// restrictsPath reports whether a deny or ask rule covers a path, by any of the names
+// that it is known to have.
+func (p Policy) restrictsPath(rule SourcedRule, path string) bool {
+	if p.pathRuleMatches(rule, path, generous) {
+		return true
+	}
+	for name, dir := range p.Names {
+		if rel, ok := relative(dir, path, exact); ok && p.pathRuleMatches(rule, filepath.Join(name, filepath.FromSlash(rel)), generous) {
+			return true
+		}
+	}
+	return false
 }
 
 // contentFields are the input fields that a rule's content stands for, by tool.

@@ -7,6 +7,7 @@ package policy
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 
 	"github.com/cadre-dev/cadre/config"
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -68,6 +69,11 @@ func New(o Options) (p permission.Policy, warnings []string, err error) {
 			return p, nil, err
 		}
 		warnings = append(warnings, unreadable...)
+	}
+	for _, rule := range slices.Concat(p.Ask, p.Deny) {
+		if path, ok := p.Subject(rule); ok {
+			real(path)
+		}
 	}
 	return p, warnings, nil
 }

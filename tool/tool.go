@@ -86,7 +86,10 @@ func (r Result) Block(call Call) transcript.Block {
 // Access is what a call touches. Paths are absolute and resolved (symlink.Follow).
 // The zero value touches nothing outside the program.
 type Access struct {
-	Read    []string // files or folders
+	Read []string // files or folders
+	// Named are the paths of Read and Write as the call names them, absolute, before
+	// symbolic links are followed: a rule that forbids one of the names counts too.
+	Named   []string
 	Write   []string
 	Command string // a shell command line
 	Dir     string // the folder that Command starts in, resolved

@@ -45,8 +45,8 @@ func (t edit) Access(_ context.Context, call tool.Call) tool.Access {
 	if failed != nil {
 		return tool.Access{}
 	}
-	_, real := t.w.locate(in.FilePath)
-	return tool.Access{Read: []string{real}, Write: []string{real}}
+	shown, real := t.w.locate(in.FilePath)
+	return tool.Access{Read: []string{real}, Write: []string{real}, Named: []string{shown}}
 }
 
 func (t edit) Run(ctx context.Context, call tool.Call) tool.Result {

@@ -61,8 +61,8 @@ func (t glob) Access(_ context.Context, call tool.Call) tool.Access {
 	if failed != nil {
 		return tool.Access{}
 	}
-	_, real, _ := t.start(in)
-	return tool.Access{Read: []string{real}}
+	shown, real, _ := t.start(in)
+	return tool.Access{Read: []string{real}, Named: []string{shown}}
 }
 
 // maxListed is how many files a result lists.

@@ -119,8 +119,8 @@ func (t grep) Access(_ context.Context, call tool.Call) tool.Access {
 	if failed != nil {
 		return tool.Access{}
 	}
-	_, real := t.w.locate(in.Path)
-	return tool.Access{Read: []string{real}}
+	shown, real := t.w.locate(in.Path)
+	return tool.Access{Read: []string{real}, Named: []string{shown}}
 }
 
 func (t grep) Run(ctx context.Context, call tool.Call) tool.Result {

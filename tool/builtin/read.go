@@ -52,8 +52,8 @@ func (t read) Access(_ context.Context, call tool.Call) tool.Access {
 	if failed != nil {
 		return tool.Access{}
 	}
-	_, real := t.w.locate(in.FilePath)
-	return tool.Access{Read: []string{real}}
+	shown, real := t.w.locate(in.FilePath)
+	return tool.Access{Read: []string{real}, Named: []string{shown}}
 }
 
 func (t read) Run(ctx context.Context, call tool.Call) tool.Result {

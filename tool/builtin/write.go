@@ -36,8 +36,8 @@ func (t write) Access(_ context.Context, call tool.Call) tool.Access {
 	if failed != nil {
 		return tool.Access{}
 	}
-	_, real := t.w.locate(in.FilePath)
-	return tool.Access{Write: []string{real}}
+	shown, real := t.w.locate(in.FilePath)
+	return tool.Access{Write: []string{real}, Named: []string{shown}}
 }
 
 func (t write) Run(ctx context.Context, call tool.Call) tool.Result {
