@@ -14,8 +14,9 @@ import (
 var ErrCheck = errors.New("only the team lead may change a task's check, and nobody its evidence")
 
 // mayChange reports why a caller may not make a change: in a team, only the lead
-// changes the check that a task has, or takes the task away with it; evidence
-// comes from the runtime alone ([Teams.KeepEvidence]).
+// changes the check that a task has, gives one to a task that a teammate has claimed,
+// or deletes a task with a check; evidence comes from the runtime alone
+// ([Teams.KeepEvidence]).
 func (t *Teams) mayChange(ctx context.Context, by tool.Caller, id string, c task.Change) error {
 	if c.Metadata.Has(task.CheckedKey) {
 		return fmt.Errorf("change task #%s: %w", id, ErrCheck)
@@ -34,10 +35,19 @@ func (t *Teams) mayChange(ctx context.Context, by tool.Caller, id string, c task
 	if err != nil {
 		return err
 	}
-	if before.Check() == "" {
-		return nil
+	switch {
+	case before.Check() != "":
+		return fmt.Errorf("change task #%s, which is checked by %q: %w", id, before.Check(), ErrCheck)
+	case !deletes && (before.Owner != "" || claims(c)):
+		return fmt.Errorf("give a check to task #%s, which is claimed: %w", id, ErrCheck) // it would choose what proves its work
 	}
-	return fmt.Errorf("change task #%s, which is checked by %q: %w", id, before.Check(), ErrCheck)
+	return nil
+}
+
+// claims reports whether a change gives a task an owner, or begins or ends the work on
+// it.
+func claims(c task.Change) bool {
+	return c.Owner != nil && *c.Owner != "" || c.Status != nil && *c.Status != task.Pending
 }
 
 // mayCreate reports why a task may not be added: it brings its own evidence.

@@ -22,6 +22,43 @@ func metadata(t *testing.T, text string) jsonx.Object {
 	return o
 }
 
+// Who works on a task does not choose what proves it, neither when it has claimed it
+// nor with the claim.
+func TestAClaimedTaskGetsItsCheckFromTheLead(t *testing.T) {
+	p := newParley(t, team.Policy{}, "w1")
+	helper := mate("w1")
+	helper.Depth = 1
+	check := task.Change{Metadata: metadata(t, `{"check":"true"}`)}
+	claim := status(task.InProgress)
+	claim.Metadata = check.Metadata
+	for _, tt := range []struct {
+		name   string
+		by     tool.Caller
+		owner  string
+		change task.Change
+		ok     bool
+	}{
+		{"its own", mate("w1"), "w1", check, false},
+		{"of another", mate("w1"), "w2", check, false},
+		{"by its sub-agent", helper, "w1", check, false},
+		{"with the claim", mate("w1"), "", claim, false},
+		{"of nobody", mate("w1"), "", check, true},
+		{"by the lead", leader, "w1", check, true},
+	} {
+		created, err := p.lists.Create(t.Context(), "alpha", task.Task{Subject: "x", Status: task.Pending, Owner: tt.owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.UpdateTask(t.Context(), tt.by, created.ID, tt.change); tt.ok != (err == nil) || !tt.ok && !errors.Is(err, team.ErrCheck) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		after, err := p.Task(t.Context(), leader, created.ID)
+		if (after.Check() == "true") != tt.ok || err != nil {
+			t.Errorf("%s: the check is %q, %v", tt.name, after.Check(), err)
+		}
+	}
+}
+
 // Who works on a task does not weaken its proof.
 func TestWhoMayChangeAChecksTask(t *testing.T) {
 	p := newParley(t, team.Policy{}, "w1")
