@@ -93,8 +93,8 @@ func (t *Teams) settleApprovals(ctx context.Context, seat *Seat) error {
 		if _, ok := c.(protocol.ShutdownApproved); !ok {
 			continue
 		}
-		w, err := t.judge(ctx, seat.Address(), m)
-		if err == nil && w.control != nil {
+		v, err := t.verify(ctx, seat.Address(), m)
+		if err == nil && v.control != nil {
 			_, err = t.approved(ctx, seat.Team, m)
 		}
 		if err != nil {

@@ -19,29 +19,29 @@ type arrival struct {
 // receive does what a message asks of the runtime and makes it mail for the
 // model.
 func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arrival, error) {
-	w, err := t.judge(ctx, seat.Address(), m)
+	v, err := t.verify(ctx, seat.Address(), m)
 	if err != nil {
 		return arrival{}, err
 	}
-	if w.control == nil {
+	if v.control == nil {
 		seat.talks.received(m.From)
 	}
-	if !w.believed {
+	if !v.authentic {
 		m.From = protocol.Unverified(m.From)
 	}
 	preview := protocol.Preview(m)
-	if w.control != nil {
-		preview = protocol.Describe(seat.Name, m, w.control)
+	if v.control != nil {
+		preview = protocol.Describe(seat.Name, m, v.control)
 	}
 	shown := m
 	shown.Text = protocol.Shortened(m.Text)
-	a := arrival{control: w.control, show: true, from: m.From, mail: Mail{
+	a := arrival{control: v.control, show: true, from: m.From, mail: Mail{
 		Kind: KindPeer, From: m.From, Color: m.Color, Text: protocol.Wrap(shown), Preview: oneline.Of(preview), IDs: []mailbox.ID{m.ID},
 	}}
-	if w.believed && (m.From == mailbox.LeadName || m.From == mailbox.UserName) {
+	if v.authentic && (m.From == mailbox.LeadName || m.From == mailbox.UserName) {
 		a.mail.Kind = KindLead
 	}
-	if w.control == nil {
+	if v.control == nil {
 		return a, nil
 	}
 	err = t.obey(ctx, seat, m, &a)
@@ -53,7 +53,7 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 	switch c := a.control.(type) {
 	case protocol.ShutdownRequest:
 		a.mail.Kind, a.mail.Urgent = KindShutdown, true
-		seat.askedToShutDown(c.RequestID)
+		seat.shutdownRequested(c.RequestID)
 	case protocol.ShutdownApproved:
 		if !seat.Lead {
 			a.show = false
@@ -76,7 +76,7 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 		a.show = false
 		seat.relays.withdrawnByAsker(ctx, m.From, c.RequestID)
 	case protocol.StopRequest:
-		seat.stopNow(c)
+		seat.stopBy(c)
 		a.show = false
 	case protocol.IdleNotification:
 		a.mail.Quiet = c.IdleReason == protocol.Available

@@ -31,15 +31,15 @@ func (t *Teams) returnMail(ctx context.Context, c *roster.Roster, who mailbox.Ad
 		if slices.Contains(shown, m.ID) {
 			continue
 		}
-		w, err := t.judge(ctx, who, m)
+		v, err := t.verify(ctx, who, m)
 		if err != nil {
 			return err
 		}
-		if w.control != nil {
+		if v.control != nil {
 			continue
 		}
 		to := []string{mailbox.LeadName}
-		if w.believed && m.From != mailbox.LeadName && c.Find(m.From) != nil {
+		if v.authentic && m.From != mailbox.LeadName && c.Find(m.From) != nil {
 			to = append(to, m.From)
 		}
 		for _, name := range to {

@@ -116,8 +116,8 @@ func (s *Seat) wasReturned(ctx context.Context, to string, m mailbox.Message) (b
 		if back, isReturn := c.(protocol.MailReturned); !ok || !isReturn || !back.Of(to, m) {
 			continue
 		}
-		w, err := s.teams.judge(ctx, s.Address(), note)
-		if err != nil || w.control != nil {
+		v, err := s.teams.verify(ctx, s.Address(), note)
+		if err != nil || v.control != nil {
 			return true, err
 		}
 	}

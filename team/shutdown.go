@@ -10,9 +10,9 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// RequestShutdown asks a teammate to end and returns the request's id. Only the
-// lead may. The teammate's model answers, by RespondShutdown of its seat.
-// Errors: [ErrNotLead], [*roster.UnknownMemberError].
+// RequestShutdown asks a teammate to shut down and returns the request's id. Only
+// the lead may. The teammate's model answers, by RespondShutdown of its seat.
+// Errors: [ErrNotLead], [ErrLeft], [*roster.UnknownMemberError].
 func (s *Seat) RequestShutdown(ctx context.Context, to, reason string) (Delivery, string, error) {
 	if !s.Lead {
 		return Delivery{}, "", ErrNotLead
@@ -35,9 +35,9 @@ func (s *Seat) RequestShutdown(ctx context.Context, to, reason string) (Delivery
 	return Delivery{To: member.Name, Color: member.Color}, id, err
 }
 
-// RespondShutdown answers a request that the seat's inbox took in. After an
-// approval the agent has left ([Seat.Left]). Errors: [ErrNoRequest] for an id
-// that nobody sent, whose text names the ones that wait.
+// RespondShutdown answers a shutdown request that the agent has received. After an
+// approval the agent has left ([Seat.Left]). Errors: [ErrLeft], and [ErrNoRequest]
+// for an id that no open request has; its text names an open one.
 func (s *Seat) RespondShutdown(ctx context.Context, id string, approve bool, reason string) error {
 	if s.hasLeft() {
 		return ErrLeft
@@ -53,12 +53,12 @@ func (s *Seat) RespondShutdown(ctx context.Context, id string, approve bool, rea
 		Type: protocol.TypeShutdownRejected, RequestID: id, From: s.Name, Reason: reason, Timestamp: protocol.Stamp(at),
 	})
 	if err == nil {
-		s.noteAnswered(id)
+		s.shutdownAnswered(id)
 	}
 	return err
 }
 
-// approve tells the lead that the agent ends now, and leaves.
+// approve agrees to shut down: it tells the lead, and the agent has left.
 func (s *Seat) approve(ctx context.Context, id string) error {
 	at, pane, backend := time.Now(), s.paneID, s.backend
 	if s.own { // its lead may have learned of the pane only after it had started
@@ -74,29 +74,30 @@ func (s *Seat) approve(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.noteAnswered(id)
+	s.shutdownAnswered(id)
 	s.leave()
 	return nil
 }
 
-func (s *Seat) askedToShutDown(id string) {
+// shutdownRequested remembers a request that the agent's model is to answer.
+func (s *Seat) shutdownRequested(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shutdowns[id] = true
 }
 
-func (s *Seat) noteAnswered(id string) {
+func (s *Seat) shutdownAnswered(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.shutdowns, id)
 	s.answered[id] = true
 }
 
-// checkShutdown returns nil when a request waits for a response: the inbox took
-// it in, or had shown it before a restart.
+// checkShutdown returns nil when a request waits for a response: this process has
+// received it, or an earlier one had, which was restarted since.
 func (s *Seat) checkShutdown(ctx context.Context, id string) error {
-	known, unknown := s.knowsShutdown(id)
-	if known {
+	unknown := s.findShutdown(id)
+	if unknown == nil {
 		return nil
 	}
 	all, err := s.teams.mail.All(ctx, s.Address())
@@ -105,32 +106,32 @@ func (s *Seat) checkShutdown(ctx context.Context, id string) error {
 	}
 	for _, m := range all {
 		c, _ := protocol.Parse(m.Text)
-		if request, ok := c.(protocol.ShutdownRequest); !ok || !m.Read || request.RequestID != id || s.wasAnswered(id) {
+		if request, ok := c.(protocol.ShutdownRequest); !ok || !m.Read || request.RequestID != id || s.hasAnsweredShutdown(id) {
 			continue
 		}
-		if w, err := s.teams.judge(ctx, s.Address(), m); err != nil || w.control != nil {
+		if v, err := s.teams.verify(ctx, s.Address(), m); err != nil || v.control != nil {
 			return err
 		}
 	}
 	return unknown
 }
 
-func (s *Seat) wasAnswered(id string) bool {
+func (s *Seat) hasAnsweredShutdown(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answered[id]
 }
 
-// knowsShutdown reports whether a request waits for a response, and the error
-// for one that does not.
-func (s *Seat) knowsShutdown(id string) (bool, error) {
+// findShutdown returns nil for a request that this process has received and that
+// waits for a response, else the error for the model.
+func (s *Seat) findShutdown(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shutdowns[id] {
-		return true, nil
+		return nil
 	}
-	for waiting := range s.shutdowns {
-		return false, fmt.Errorf("shutdown request %q: %w (waiting for a response: %s)", id, ErrNoRequest, waiting)
+	for open := range s.shutdowns {
+		return fmt.Errorf("shutdown request %q: %w (waiting for a response: %s)", id, ErrNoRequest, open)
 	}
-	return false, fmt.Errorf("shutdown request %q: %w", id, ErrNoRequest)
+	return fmt.Errorf("shutdown request %q: %w", id, ErrNoRequest)
 }

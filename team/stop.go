@@ -14,11 +14,11 @@ import (
 
 // RequestStop asks, in a person's name, that a teammate ends, and returns the
 // request's id. It works from any process: the request goes to the inbox of the
-// agent, which whoever runs the agent reads. Without force it is a shutdown
-// request like the lead's, which the agent's model answers; with force the
-// runtime ends the agent's session ([Seat.Stopping]) and does not ask. When no
-// process reads that inbox ([Teams.Present]) nothing will happen: the caller can
-// take the teammate off the team itself, with [Teams.Remove]. Errors:
+// agent, which the process that runs the agent reads. Without force it is a shutdown
+// request like the lead's, which the agent's model answers; with force the runtime
+// ends the agent's session ([Seat.Stopping]) without asking its model. While no
+// process reads that inbox ([Teams.Present]) nothing happens; the caller can remove
+// the teammate from the team itself then, with [Teams.Remove]. Errors:
 // [roster.ErrNotFound] for the team, [*roster.UnknownMemberError], [*roster.NameError] for the lead.
 func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, force bool) (id string, err error) {
 	config, err := t.store.Load(ctx, team)
@@ -47,14 +47,14 @@ func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, for
 	return id, t.post(ctx, event.Agent{Name: mailbox.UserName}, to, m, sealedProtocol)
 }
 
-// Stopping is closed when the agent is to be stopped at once, whatever its model
-// does: whoever runs it closes its session. After that a teammate that has its
-// process to itself calls [Seat.Depart]; for one that runs in its lead's process
+// Stopping is closed when the agent is to be stopped at once, whatever its model is
+// doing: whoever runs the agent closes its session. After that, a teammate with a
+// process of its own calls [Seat.Depart]; for one that runs in its lead's process
 // the backend reports the end ([Teams.Gone]).
 func (s *Seat) Stopping() <-chan struct{} { return s.stopping }
 
-// stopNow closes Stopping.
-func (s *Seat) stopNow(c protocol.StopRequest) {
+// stopBy closes Stopping, because of this request.
+func (s *Seat) stopBy(c protocol.StopRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stop.Type == "" {
@@ -63,8 +63,8 @@ func (s *Seat) stopNow(c protocol.StopRequest) {
 	}
 }
 
-// stopped is the request that closed Stopping, and why in words; ok is false
-// while it is open.
+// stopped returns the request that closed Stopping, and the reason in words; ok is
+// false while Stopping is open.
 func (s *Seat) stopped() (c protocol.StopRequest, why string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,10 +75,10 @@ func (s *Seat) stopped() (c protocol.StopRequest, why string, ok bool) {
 	return s.stop, why, s.stop.Type != ""
 }
 
-// Depart leaves the team at once, for a teammate that has its process to itself
-// and whose session has been closed because of [Seat.Stopping]: the lead is told
-// as if the agent had agreed, and where no process leads, the agent is taken off
-// the team here. For any other it does nothing.
+// Depart leaves the team at once, for a teammate with a process of its own whose
+// session was closed because of [Seat.Stopping]. The lead gets the same message as
+// if the agent had agreed to shut down; where no process leads, the agent is removed
+// from the team here. For any other agent Depart does nothing.
 func (s *Seat) Depart(ctx context.Context) error {
 	request, why, ok := s.stopped()
 	if !ok || !s.own || s.hasLeft() {
@@ -94,9 +94,9 @@ func (s *Seat) Depart(ctx context.Context) error {
 	return s.approve(ctx, request.RequestID)
 }
 
-// TurnFailed approves the shutdown requests that the agent's model was to answer,
-// when the model cannot: its turn has failed. It reports whether the agent has
-// left by that. Call it when a turn ends in failure.
+// TurnFailed approves a shutdown request in place of the agent's model, which was
+// to answer it and cannot, since its turn has failed. It reports whether the agent
+// has left. Call it when a turn ends in failure.
 func (s *Seat) TurnFailed(ctx context.Context) (left bool, err error) {
 	s.mu.Lock()
 	var open []string
@@ -114,10 +114,10 @@ func (s *Seat) TurnFailed(ctx context.Context) (left bool, err error) {
 	return true, nil
 }
 
-// Remove takes a teammate off its team, as its lead would: its open tasks are
-// nobody's again, its unread mail goes back, and the lead is told, by mail when
-// another process leads. It stops nothing: the caller knows that nobody runs the
-// teammate ([Teams.Present]). It works from any process. Errors: [roster.ErrNotFound]
+// Remove removes a teammate from its team, as its lead would: its open tasks are
+// released, its unread mail is returned, and the lead is notified, by mail when
+// another process leads. It stops nothing: the caller must know that no process runs
+// the teammate ([Teams.Present]). It works from any process. Errors: [roster.ErrNotFound]
 // for the team, [*roster.UnknownMemberError].
 func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
 	config, err := t.store.Load(ctx, team)
@@ -144,7 +144,7 @@ func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
 	}
 	t.mu.Unlock()
 	if _, err := t.depart(ctx, who, why, func() error { return nil }); err != nil {
-		return fmt.Errorf("take %s off its team: %w", who, err)
+		return fmt.Errorf("remove %s from its team: %w", who, err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (t *Teams) leadsHere(team string) bool {
 	return ok && crew.leave != nil
 }
 
-// forget drops what this process knew of a team for one call.
+// forget drops what this process remembers of a team.
 func (t *Teams) forget(team string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,39 +8,40 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// word is what a message in an inbox is worth.
-type word struct {
-	control  protocol.Control // what it tells the runtime to do; nil when it is text
-	believed bool             // that it is from whom it says
+// verdict is what a message in an inbox counts as.
+type verdict struct {
+	control   protocol.Control // what it asks of the runtime; nil when it is text for the model
+	authentic bool             // its sender is who it says
 }
 
-// judge finds out what a message in an inbox is worth. What carries our seal is
-// what it says it is. Without one it counts only from an agent whose program
-// cannot seal; of what such an agent says to the runtime, only what the files of
-// a mixed team need (facts: reliability-security §3.6).
-func (t *Teams) judge(ctx context.Context, at mailbox.Address, m mailbox.Message) (word, error) {
+// verify decides what a message in an inbox counts as. A message with our seal is
+// what it says it is. One without counts only when its sender's program cannot
+// seal; and of what such a sender asks of the runtime, only what a team of several
+// programs cannot do without (facts: reliability-security §3.6).
+func (t *Teams) verify(ctx context.Context, at mailbox.Address, m mailbox.Message) (verdict, error) {
 	c, isProtocol := protocol.Parse(m.Text)
 	about := sealedText
 	if isProtocol {
 		about = sealedProtocol
 	}
-	if m.ID == mailbox.FirstID(m) { // a copy of a sealed message is no second one
+	if m.ID == mailbox.FirstID(m) { // a copy of a sealed message does not count
 		sealed, err := t.seals.Sealed(ctx, at, m, about)
 		if err != nil || sealed {
-			return word{c, sealed}, err
+			return verdict{c, sealed}, err
 		}
 	}
 	foreign, err := t.isForeign(ctx, at.Team, m.From)
 	if err != nil || !foreign {
-		return word{}, err
+		return verdict{}, err
 	}
-	if isProtocol && t.mayUnsealed(at, m.From, c) {
-		return word{c, true}, nil
+	if isProtocol && t.countsUnsealed(at, m.From, c) {
+		return verdict{c, true}, nil
 	}
-	return word{nil, true}, nil
+	return verdict{nil, true}, nil
 }
 
-// isForeign reports whether an agent is a member whose program is not ours.
+// isForeign reports whether an agent is a member of the team whose program is not
+// ours, and so cannot seal.
 func (t *Teams) isForeign(ctx context.Context, team, agent string) (bool, error) {
 	who := mailbox.Address{Team: team, Agent: agent}
 	if agent != mailbox.LeadName {
@@ -53,19 +54,20 @@ func (t *Teams) isForeign(ctx context.Context, team, agent string) (bool, error)
 	return !ours, err
 }
 
-// What another program's agents may say to our runtime without a seal.
+// The types of protocol messages that count without a seal, from agents of another
+// program.
 var (
-	// A permission response is looked at once more before it counts
-	// ([Questions.isTrusted]), so that the person is told of a refusal.
+	// That a permission response is here does not let it pass: [Questions.isTrusted]
+	// checks it, so that the person is warned when it is refused.
 	unsealedByLead  = []string{protocol.TypeShutdownRequest, protocol.TypePlanResponse, protocol.TypeAssignment, protocol.TypePermissionResponse}
 	unsealedAnswers = []string{"sandbox_permission_response", "mode_set_request", "team_permission_update"}
 	unsealedToLead  = []string{protocol.TypeIdle, protocol.TypeShutdownApproved, protocol.TypeShutdownRejected, protocol.TypePlanRequest, protocol.TypePermissionRequest, "sandbox_permission_request"}
 )
 
-// mayUnsealed reports whether a message of the protocol counts without a seal,
-// from an agent whose program has none. What grants a permission does so only
-// when the person has said that it may.
-func (t *Teams) mayUnsealed(at mailbox.Address, from string, c protocol.Control) bool {
+// countsUnsealed reports whether a message of the protocol counts without a seal,
+// from an agent whose program cannot seal. One that grants a permission counts only
+// when the person trusts such leads ([Policy].TrustUnsigned).
+func (t *Teams) countsUnsealed(at mailbox.Address, from string, c protocol.Control) bool {
 	switch {
 	case at.Agent == mailbox.LeadName:
 		return from != mailbox.LeadName && slices.Contains(unsealedToLead, protocol.KindOf(c))
