@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/ctxlock"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/transcript"
@@ -18,8 +19,8 @@ import (
 // start of a job and one for its end.
 type jobs struct {
 	*Store
-	ref  transcript.Ref
-	turn chan struct{} // holds one value while a line is written: jobs end at any time
+	ref     transcript.Ref
+	writing ctxlock.Mutex // held while a line is written: jobs end at any time
 }
 
 // jobLine is one line: a job, or the end of one.
@@ -118,11 +119,10 @@ func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine)
 		}
 		text = append(append(text, data...), '\n')
 	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
+	if err := s.writing.Lock(ctx); err != nil {
+		return err
 	}
+	defer s.writing.Unlock()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

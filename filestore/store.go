@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/ctxlock"
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -114,7 +115,7 @@ func (s *Store) Asks(ref transcript.Ref) ask.Store { return &asks{Store: s, ref:
 
 // Jobs keeps the jobs of one session, whose transcript the caller has open.
 func (s *Store) Jobs(ref transcript.Ref) job.Store {
-	return &jobs{Store: s, ref: ref, turn: make(chan struct{}, 1)}
+	return &jobs{Store: s, ref: ref, writing: ctxlock.New()}
 }
 
 // Seals says which mail our own runtime wrote.

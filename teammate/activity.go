@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cadre-dev/cadre/internal/ctxlock"
 	"github.com/cadre-dev/cadre/internal/signal"
 	"github.com/cadre-dev/cadre/team"
 )
@@ -14,7 +15,7 @@ import (
 type activity struct {
 	seat    *team.Seat
 	changed signal.Signal
-	turn    chan struct{} // holds the turn to write
+	writing ctxlock.Mutex // held while the flag is written
 
 	mu      sync.Mutex
 	working bool
@@ -22,7 +23,7 @@ type activity struct {
 }
 
 func newActivity(seat *team.Seat) *activity {
-	return &activity{seat: seat, changed: signal.New(), turn: make(chan struct{}, 1)}
+	return &activity{seat: seat, changed: signal.New(), writing: ctxlock.New()}
 }
 
 // set changes the state, which write writes later. It does not block.
@@ -35,12 +36,10 @@ func (a *activity) set(working bool) {
 
 // write writes the newest state. Of several calls the last writes what holds.
 func (a *activity) write(ctx context.Context) error {
-	select {
-	case a.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := a.writing.Lock(ctx); err != nil {
+		return err
 	}
-	defer func() { <-a.turn }()
+	defer a.writing.Unlock()
 	a.mu.Lock()
 	working, known := a.working, a.known
 	a.mu.Unlock()
