@@ -167,3 +167,13 @@ func (s *Stream) Last() uint64 {
 	defer s.mu.Unlock()
 	return s.seq
 }
+
+// Published is the number of the newest event, to wait for it; 0 when there is none.
+func (s *Stream) Published() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seq == s.start {
+		return 0
+	}
+	return s.seq
+}

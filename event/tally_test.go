@@ -117,3 +117,19 @@ func TestTallyOfTurns(t *testing.T) {
 		t.Errorf("agents %q", got)
 	}
 }
+
+// TestNobodyWaitsForEventsThatWereNotPublished: the numbers of a stream begin far
+// above 0, and a tally of a run in which nothing has happened is whole.
+func TestNobodyWaitsForEventsThatWereNotPublished(t *testing.T) {
+	stream, tally := NewStream(nil), NewTally(perToken)
+	stop := make(chan struct{})
+	close(stop)
+	if last := stream.Published(); last != 0 {
+		t.Errorf("the newest event of an empty stream is %d, want 0", last)
+	}
+	tally.Until(stream.Published(), stop)
+	stream.Publish(Agent{}, Idle{})
+	if stream.Published() == 0 {
+		t.Error("the newest event is not counted")
+	}
+}

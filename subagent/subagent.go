@@ -145,7 +145,7 @@ func (r *Runner) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin.
 		_ = sess.Close(context.Cause(ctx))
 		<-gone
 	}
-	r.Tally.Until(r.Tree.Stream.Last(), ctx.Done())
+	r.Tally.Until(r.Tree.Stream.Published(), ctx.Done())
 	sum := r.Tally.Of(ref.Agent)
 	result.ToolCalls, result.Tokens, result.Took = sum.ToolCalls, sum.Spent().Usage.Total(), time.Since(started)
 	select {
