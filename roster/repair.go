@@ -154,7 +154,7 @@ func (r *RepairingStore) mend(c *Roster) (changed bool) {
 // Enrol remembers, and keeps, that a member which was put on a roster belongs there.
 func (r *RepairingStore) Enrol(ctx context.Context, team string, m Member) error {
 	r.mu.Lock()
-	r.Of(team).add(m)
+	r.enrolledIn(team).add(m)
 	r.mu.Unlock()
 	return r.keep(ctx, team, Enrolment{Member: m})
 }
@@ -177,8 +177,8 @@ func (r *RepairingStore) Recall(ctx context.Context, c Roster) error {
 	return nil
 }
 
-// Of is what is known of a team; r.mu is held.
-func (r *RepairingStore) Of(team string) *enrolled {
+// enrolledIn is what is known of a team; r.mu is held.
+func (r *RepairingStore) enrolledIn(team string) *enrolled {
 	e, ok := r.led[team]
 	if !ok {
 		e = newEnrolled()

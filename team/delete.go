@@ -69,7 +69,7 @@ func (t *Teams) remove(ctx context.Context, seat *Seat) error {
 	var rest []Mail
 	if inbox != nil {
 		var err error
-		if rest, _, err = inbox.take(ctx, seat); err != nil {
+		if rest, _, err = inbox.read(ctx, seat); err != nil {
 			t.note(seat.session, rest...)
 			return err
 		}
@@ -87,7 +87,7 @@ func (t *Teams) remove(ctx context.Context, seat *Seat) error {
 		return err
 	}
 	if inbox != nil {
-		inbox.receipts.forget(seat.Address())
+		inbox.deliveries.dropInbox(seat.Address())
 	}
 	seat.leave()
 	t.mu.Lock()

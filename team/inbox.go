@@ -19,18 +19,18 @@ type Inbox struct {
 	session string // the main session's; "" for a teammate
 	mate    *Seat  // nil for a main session
 
-	receipts *receipts
-	shown    atomic.Pointer[[]mailbox.ID] // stood in the transcript when the inbox was opened; nil once that was used
-	returned signal.Signal                // mail was given back, or could not be marked
+	deliveries *deliveries
+	shown      atomic.Pointer[[]mailbox.ID] // stood in the transcript when the inbox was opened; nil once that was used
+	retry      signal.Signal                // mail was given back, or could not be marked
 
 	// The rest belongs to the caller of Next.
-	seat   *Seat           // whose mail is watched
-	mail   <-chan struct{} // a signal that its inbox has changed
-	stop   func()
-	others *watches // over the inboxes from which receipts are wanted
-	due    bool     // there may be something to read
-	failed bool     // the last reading failed
-	told   string   // why, as it was returned
+	seat     *Seat           // whose mail is watched
+	mail     <-chan struct{} // a signal that its inbox has changed
+	stop     func()
+	others   *watches // over the inboxes of agents from whom receipts are waited for
+	due      bool     // there may be something to read
+	failed   bool     // the last reading failed
+	reported string   // why, as it was returned
 }
 
 // Inbox opens the caller's mail; ok is false for a sub-agent, which has none,
@@ -42,7 +42,7 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 		return nil, false
 	}
 	in = &Inbox{
-		teams: t, receipts: newReceipts(shown), returned: signal.New(), stop: func() {},
+		teams: t, deliveries: newDeliveries(shown), retry: signal.New(), stop: func() {},
 		others: newWatches(t.mail),
 	}
 	in.shown.Store(&shown)
@@ -99,16 +99,16 @@ func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
 		in.follow(seat)
 		if in.due {
 			in.due = false
-			mails, silent, err := in.take(ctx, seat)
+			mails, silent, err := in.read(ctx, seat)
 			in.failed = err != nil
 			if err == nil {
-				in.told = ""
+				in.reported = ""
 			}
 			if len(mails) > 0 {
 				return mails, nil
 			}
-			if err != nil && err.Error() != in.told {
-				in.told = err.Error()
+			if err != nil && err.Error() != in.reported {
+				in.reported = err.Error()
 				return nil, err
 			}
 			if silent {
@@ -154,22 +154,22 @@ func (in *Inbox) follow(seat *Seat) {
 	}
 }
 
-// awaitedReaders are whose inboxes tell whether wanted receipts can be given.
+// awaitedReaders are the agents whose inboxes tell when a receipt can be given.
 func (in *Inbox) awaitedReaders() []mailbox.Address {
 	if in.seat == nil {
 		return nil
 	}
 	var at []mailbox.Address
-	for _, name := range in.seat.wanted.recipients() {
+	for _, name := range in.seat.receipts.recipients() {
 		at = append(at, mailbox.Address{Team: in.seat.Team, Agent: name})
 	}
 	return at
 }
 
 func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
-	var wanted <-chan struct{}
+	var receipts <-chan struct{}
 	if in.seat != nil {
-		wanted = in.seat.wanted.changed
+		receipts = in.seat.receipts.changed
 	}
 	var retry <-chan time.Time
 	if in.failed {
@@ -182,11 +182,11 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 		in.due = true
 	case <-in.others.any:
 		in.due = true
-	case <-wanted:
+	case <-receipts:
 		in.due = true
 	case <-retry:
 		in.due = true
-	case <-in.returned:
+	case <-in.retry:
 		in.failed = true // what could not be kept just now is tried again a little later
 	case <-changed:
 	case <-ctx.Done():
@@ -195,35 +195,35 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 	return nil
 }
 
-// take reads what is new at a seat and makes it mail; silent tells that some of
-// it was not for the model. It may return both mail and an error: then some
-// could not be dealt with, and comes again.
-func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent bool, err error) {
+// read reads the new mail of a seat; silent says that some of it was not for the model.
+// It may return both mail and an error: then some could not be dealt with, and comes
+// again.
+func (in *Inbox) read(ctx context.Context, seat *Seat) (mails []Mail, silent bool, err error) {
 	// What was read by others is looked up before the own inbox, which says what of
 	// it has come back instead.
 	var shown []mailbox.ID
 	if opened := in.shown.Load(); opened != nil {
 		shown = *opened
 	}
-	if err := seat.loadWanted(ctx, shown); err != nil {
+	if err := seat.receipts.load(ctx, shown); err != nil {
 		return nil, false, err
 	}
 	in.shown.Store(nil) // nothing asks again
-	read, err := seat.readByNow(ctx)
+	read, err := seat.receipts.read(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	in.receipts.begin()
+	in.deliveries.beginReading()
 	unread, err := in.teams.mail.Unread(ctx, seat.Address())
 	if err != nil {
-		in.receipts.abort()
+		in.deliveries.abortReading()
 		return nil, false, err
 	}
 	var arrivals []arrival
 	failed := make(map[string]bool) // senders of whom a message comes again
-	for _, m := range in.receipts.fresh(seat.Address(), unread) {
+	for _, m := range in.deliveries.handOut(seat.Address(), unread) {
 		if failed[m.From] { // it must not be shown before that one
-			in.receipts.giveBack(m.ID)
+			in.deliveries.offerAgain(m.ID)
 			continue
 		}
 		a, receiveErr := in.teams.receive(ctx, seat, m)
@@ -231,23 +231,23 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 		case receiveErr != nil:
 			err = receiveErr
 			failed[m.From] = true
-			in.receipts.giveBack(m.ID)
+			in.deliveries.offerAgain(m.ID)
 			continue
 		case a.show:
 			arrivals = append(arrivals, a)
 		default:
 			silent = true
-			in.receipts.owe(a.mail.IDs...) // without ids it stays unread
+			in.deliveries.queueMark(a.mail.IDs...) // without ids it stays unread
 		}
 		in.teams.tellArrival(seat, m, a.from)
 	}
-	if settleErr := in.settle(ctx); err == nil {
-		err = settleErr
+	if markErr := in.markRead(ctx); err == nil {
+		err = markErr
 	}
 	if err != nil {
 		read = nil // what could not be dealt with may be a return
 	}
-	mails = append(digested(seat, arrivals), seat.receiptNotes(read)...)
+	mails = append(digested(seat, arrivals), seat.receipts.notes(read)...)
 	Sort(mails)
 	return mails, silent, err
 }
@@ -257,13 +257,13 @@ func (in *Inbox) take(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 // marked a little later: whoever waits for a team waits for its unread mail. Any
 // goroutine may call it.
 func (in *Inbox) Shown(ctx context.Context, ids []mailbox.ID) error {
-	in.receipts.owe(ids...)
-	err := in.settle(ctx)
+	in.deliveries.queueMark(ids...)
+	err := in.markRead(ctx)
 	if err != nil {
-		in.again()
+		in.retryLater()
 	}
 	if seat := in.owner(); seat != nil {
-		err = errors.Join(err, seat.noteShown(ctx, ids))
+		err = errors.Join(err, seat.receipts.removeNoted(ctx, ids))
 	}
 	return err
 }
@@ -287,29 +287,30 @@ func (in *Inbox) owner() *Seat {
 func (in *Inbox) GiveBack(ids []mailbox.ID) {
 	seat := in.owner()
 	for _, id := range ids {
-		in.receipts.giveBack(id)
+		in.deliveries.offerAgain(id)
 		if seat != nil {
-			seat.wanted.giveBack(id)
+			seat.receipts.offerAgain(id)
 		}
 	}
-	in.again()
+	in.retryLater()
 }
 
-// again has the inbox read once more, a little later.
-func (in *Inbox) again() { in.returned.Raise() }
+// retryLater has the inbox read once more, a little later.
+func (in *Inbox) retryLater() { in.retry.Raise() }
 
-// settle marks read what is owed.
-func (in *Inbox) settle(ctx context.Context) error {
+// markRead marks messages in the store that were handed out and need not be shown
+// again.
+func (in *Inbox) markRead(ctx context.Context) error {
 	var first error
-	for at, ids := range in.receipts.takeOwed() {
+	for at, ids := range in.deliveries.drainMarks() {
 		if err := in.teams.mail.MarkRead(ctx, at, ids); err != nil {
-			in.receipts.oweAgain(at, ids)
+			in.deliveries.requeueMarks(at, ids)
 			if first == nil {
 				first = err
 			}
 			continue
 		}
-		in.receipts.marked(ids)
+		in.deliveries.noteRead(ids)
 	}
 	return first
 }

@@ -81,7 +81,7 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 	case protocol.IdleNotification:
 		a.mail.Quiet = c.IdleReason == protocol.Available
 	case protocol.MailReturned:
-		seat.wanted.returned(c)
+		seat.receipts.cancelReturned(c)
 		a.mail = systemMail(c, a.mail.Preview, m.ID)
 	case protocol.LoopDamped, protocol.Terminated:
 		a.mail = systemMail(c, a.mail.Preview, m.ID)

@@ -30,7 +30,7 @@ type Seat struct {
 	left     chan struct{} // closed when the agent has agreed to shut down, or is gone
 	stopping chan struct{} // closed when the agent is to be stopped, whatever it does
 	talks    talks
-	wanted   wanted
+	receipts *readReceipts
 	relays   *relays // questions of its teammates, as the lead
 
 	mu        sync.Mutex
@@ -51,7 +51,8 @@ type Seat struct {
 func newSeat(t *Teams, team, name, session string) *Seat {
 	s := &Seat{
 		Team: team, Name: name, teams: t, session: session, working: true,
-		left: make(chan struct{}), stopping: make(chan struct{}), wanted: newWanted(),
+		left: make(chan struct{}), stopping: make(chan struct{}),
+		receipts:  newReadReceipts(mailbox.Address{Team: team, Agent: name}, t.mail, t.records),
 		shutdowns: make(map[string]bool), answered: make(map[string]bool),
 		sent: make(map[mailbox.ID]bool),
 	}

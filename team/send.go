@@ -71,8 +71,8 @@ func (s *Seat) sendTo(ctx context.Context, to string, m mailbox.Message, receipt
 	at := mailbox.Address{Team: s.Team, Agent: to}
 	m = s.unique(at, m)
 	id := mailbox.FirstID(m)
-	if receipt { // before the message: a crash in between leaves a wish that nothing fulfils
-		if err := s.want(ctx, wantedReceipt{To: to, ID: id, Summary: m.Summary, Timestamp: m.Timestamp}); err != nil {
+	if receipt { // before the message: a crash in between leaves a receipt that is never given
+		if err := s.receipts.add(ctx, readReceipt{To: to, ID: id, Summary: m.Summary, Timestamp: m.Timestamp}); err != nil {
 			return "", err
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Seat) sendTo(ctx context.Context, to string, m mailbox.Message, receipt
 		err = s.teams.confirm(ctx, at, m)
 	}
 	if err != nil && receipt {
-		err = errors.Join(err, s.unwant(ctx, id))
+		err = errors.Join(err, s.receipts.remove(ctx, id))
 	}
 	return id, err
 }
