@@ -59,7 +59,7 @@ type Config struct {
 	Teammate     *Teammate // the main session is a teammate of a team that another process leads
 
 	Continue      bool   // go on with the newest session of Cwd
-	Resume        string // go on with the session of this id
+	Resume        string // go on with the session of this id, or of the only one that begins like this
 	Fork          bool   // with Continue or Resume: in a copy
 	SessionID     string // the id for a new session; "": a random one
 	NoPersistence bool   // keep transcripts in memory

@@ -3,6 +3,7 @@ package cadre
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/cadre-dev/cadre/internal/ids"
 	"github.com/cadre-dev/cadre/transcript"
@@ -35,13 +36,23 @@ func (c *Config) resumed(ctx context.Context, kept transcript.Store) (*transcrip
 	if err != nil {
 		return nil, fmt.Errorf("find the sessions of %s: %w", c.Cwd, err)
 	}
+	var found []string
 	for _, info := range infos { // the newest first
-		if c.Resume == "" || info.Ref.Session == c.Resume {
-			ref := transcript.Ref{Project: c.Cwd, Session: info.Ref.Session}
-			return &ref, nil
+		switch {
+		case c.Resume == "" && info.Agent == "", info.Ref.Session == c.Resume:
+			return &transcript.Ref{Project: c.Cwd, Session: info.Ref.Session}, nil
+		case c.Resume != "" && strings.HasPrefix(info.Ref.Session, c.Resume):
+			found = append(found, info.Ref.Session)
 		}
 	}
-	if c.Resume != "" {
+	switch {
+	case len(found) == 1:
+		return &transcript.Ref{Project: c.Cwd, Session: found[0]}, nil
+	case len(found) > 1:
+		return nil, &ConfigError{
+			Flag: "--resume", Err: fmt.Errorf("%q is the beginning of %d sessions: %s", c.Resume, len(found), strings.Join(found, ", ")),
+		}
+	case c.Resume != "":
 		return nil, fmt.Errorf("no conversation found with session ID: %s: %w", c.Resume, transcript.ErrNotFound)
 	}
 	return nil, fmt.Errorf("no conversation to continue in %s: %w", c.Cwd, transcript.ErrNotFound)

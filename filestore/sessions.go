@@ -95,8 +95,11 @@ func (ts *transcripts) describe(path string, ref transcript.Ref) (transcript.Inf
 		if info.Ref.Project == "" {
 			info.Ref.Project = e.Cwd
 		}
+		if e.TeamName != "" && e.AgentName != "" {
+			info.Team, info.Agent = e.TeamName, e.AgentName
+		}
 		if e.Kind == transcript.KindUser && !e.Sidechain {
-			info.FirstAsk = shorten(transcript.JoinText(e.Message.Content))
+			info.FirstAsk = shorten(transcript.WithoutReminders(transcript.JoinText(e.Message.Content)))
 		}
 		if info.FirstAsk != "" && info.Ref.Project != "" {
 			return errStop

@@ -100,7 +100,14 @@ func (ts *transcripts) List(_ context.Context, project string) ([]transcript.Inf
 		if ref.Agent != "" || s.entries == nil || project != "" && ref.Project != project {
 			continue
 		}
-		infos = append(infos, transcript.Info{Ref: ref, Updated: s.updated, Size: s.size, FirstAsk: firstAsk(s.entries)})
+		info := transcript.Info{Ref: ref, Updated: s.updated, Size: s.size, FirstAsk: firstAsk(s.entries)}
+		for _, e := range s.entries {
+			if e.TeamName != "" && e.AgentName != "" {
+				info.Team, info.Agent = e.TeamName, e.AgentName
+				break
+			}
+		}
+		infos = append(infos, info)
 	}
 	slices.SortFunc(infos, func(a, b transcript.Info) int { return b.Updated.Compare(a.Updated) })
 	return infos, nil
@@ -113,7 +120,7 @@ func firstAsk(entries []transcript.Entry) string {
 		if e.Kind != transcript.KindUser || e.Sidechain {
 			continue
 		}
-		text := []rune(strings.Join(strings.Fields(transcript.JoinText(e.Message.Content)), " "))
+		text := []rune(strings.Join(strings.Fields(transcript.WithoutReminders(transcript.JoinText(e.Message.Content))), " "))
 		if len(text) > firstAskRunes {
 			return string(text[:firstAskRunes]) + "…"
 		}

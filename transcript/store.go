@@ -26,7 +26,9 @@ type Info struct {
 	Ref      Ref
 	Updated  time.Time
 	Size     int64  // bytes
-	FirstAsk string // the first prompt, shortened
+	FirstAsk string // the first prompt, shortened, without what a runtime added to it
+	// Of the session of a teammate that has a process of its own; "" for every other.
+	Team, Agent string
 }
 
 // Store keeps transcripts. Implementations pass the suite in

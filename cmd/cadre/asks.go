@@ -174,7 +174,11 @@ func (p place) findAsk(ctx context.Context, id string) (askView, error) {
 	}
 	e := usagef("no question %q is open", id)
 	if len(found) > 1 {
-		e = usagef("%q is the beginning of %d questions", id, len(found))
+		matches := make([]string, len(found))
+		for i, a := range found {
+			matches[i] = a.ID
+		}
+		e = usagef("%q is the beginning of %d questions: %s", id, len(found), strings.Join(matches, ", "))
 	}
 	var ids []string
 	for _, a := range all {

@@ -24,6 +24,9 @@ func spreadLists(args []string) []string {
 		if arg == "--" {
 			return append(out, args[i:]...)
 		}
+		if (arg == "--resume" || arg == "-r") && (i+1 == len(args) || strings.HasPrefix(args[i+1], "-")) {
+			arg = "--resume=" // without an id: the person chooses
+		}
 		out = append(out, arg)
 		if !slices.Contains(listFlags, arg) || i+1 >= len(args) {
 			continue

@@ -35,6 +35,7 @@ type options struct {
 	addDirs        []string
 	cont           bool
 	resume         string
+	choose         bool // --resume without an id
 	fork           bool
 	sessionID      string
 	noPersistence  bool
@@ -80,7 +81,7 @@ func (o *options) flags() []flag {
 		{name: "tools", usage: "`NAMES` of the tools to offer; \"\" for none, default for all", target: o.setTools},
 		{name: "add-dir", usage: "one more `FOLDER` to work in (repeatable)", target: addTo(&o.addDirs)},
 		{name: "continue", short: "c", usage: "go on with the newest session of this folder", target: &o.cont},
-		{name: "resume", short: "r", usage: "go on with the session `ID`", target: &o.resume},
+		{name: "resume", short: "r", usage: "go on with the session `ID`, or the beginning of one; without it, choose from a list", target: o.setResume},
 		{name: "fork-session", usage: "with -c or -r, go on in a copy", target: &o.fork},
 		{name: "session-id", usage: "`UUID` for the new session", target: &o.sessionID},
 		{name: "no-session-persistence", usage: "keep nothing of the conversation on disk", target: &o.noPersistence},
@@ -181,6 +182,11 @@ func addRules(list *[]string) func(string) error {
 	}
 }
 
+func (o *options) setResume(value string) error {
+	o.resume, o.choose = value, value == ""
+	return nil
+}
+
 func (o *options) setTools(value string) error {
 	names := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 	if slices.Equal(names, []string{"default"}) {
@@ -225,15 +231,15 @@ func (o *options) check() error {
 		return err
 	}
 	switch {
-	case o.cont && o.resume != "":
+	case o.cont && (o.resume != "" || o.choose):
 		return usagef("--continue and --resume exclude each other")
-	case o.fork && !o.cont && o.resume == "":
+	case o.fork && !o.cont && o.resume == "" && !o.choose:
 		return usagef("--fork-session needs --continue or --resume")
 	case o.sessionID != "" && !ids.IsUUID(o.sessionID):
 		return usagef("--session-id %q: want a UUID", o.sessionID)
-	case o.sessionID != "" && (o.cont || o.resume != "") && !o.fork:
+	case o.sessionID != "" && (o.cont || o.resume != "" || o.choose) && !o.fork:
 		return usagef("--session-id with --continue or --resume needs --fork-session")
-	case o.noPersistence && (o.cont || o.resume != ""):
+	case o.noPersistence && (o.cont || o.resume != "" || o.choose):
 		return usagef("--no-session-persistence excludes --continue and --resume")
 	}
 	return nil

@@ -121,7 +121,11 @@ func (p place) findSession(ctx context.Context, id string) (transcript.Info, err
 	case 1:
 		return found[0], nil
 	}
-	return transcript.Info{}, usagef("%q is the beginning of %d sessions: give more of it", id, len(found))
+	ids := make([]string, len(found))
+	for i, info := range found {
+		ids[i] = info.Ref.Session
+	}
+	return transcript.Info{}, usagef("%q is the beginning of %d sessions: %s", id, len(found), strings.Join(ids, ", "))
 }
 
 // mayRemove refuses what is not ours to remove, and asks the person unless yes

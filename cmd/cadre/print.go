@@ -65,6 +65,9 @@ func runPrint(ctx context.Context, o *options, args []string) error {
 	for _, w := range rt.Info().Warnings {
 		o.warn(w)
 	}
+	if o.outputFormat != formatStream {
+		o.showEnd(ctx, rt.Info(), false)
+	}
 	return p.run(ctx, prompt)
 }
 

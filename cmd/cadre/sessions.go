@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/transcript"
 	"github.com/cadre-dev/cadre/tui"
 )
 
 func newSessionsCommand() *cobra.Command {
-	return group("sessions", "Show conversations on disk", newSessionsLs(), newSessionsShow(), newSessionsRm())
+	return group("sessions", "Show conversations on disk", newSessionsLs(), newSessionsShow(), newSessionsTree(), newSessionsRm())
 }
 
 // sessionView is a session as the verbs show it.
@@ -27,6 +29,8 @@ type sessionView struct {
 	Updated  time.Time   `json:"updatedAt"`
 	Size     int64       `json:"bytes"`
 	FirstAsk string      `json:"firstPrompt"`
+	Team     string      `json:"teamName,omitempty"`  // of a teammate's session
+	Agent    string      `json:"agentName,omitempty"` // the same
 	HeldBy   int         `json:"heldByPid,omitempty"` // the process that has it open
 	Root     layout.Root `json:"root"`
 }
@@ -34,7 +38,7 @@ type sessionView struct {
 func (p place) viewSession(ctx context.Context, info transcript.Info) sessionView {
 	v := sessionView{
 		ID: info.Ref.Session, Project: info.Ref.Project, Updated: info.Updated, Size: info.Size,
-		FirstAsk: info.FirstAsk, Root: p.root,
+		FirstAsk: info.FirstAsk, Team: info.Team, Agent: info.Agent, Root: p.root,
 	}
 	if p.foreign {
 		return v
@@ -48,12 +52,13 @@ func (p place) viewSession(ctx context.Context, info transcript.Info) sessionVie
 func newSessionsLs() *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
-		Use: "ls", Short: "List the sessions of this folder, newest first", Args: noArgs,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the sessions of this folder, newest first", Args: noArgs,
+		Long: "Lists the conversations of this folder, newest first. The sessions of teammates are left out:\ncadre sessions tree shows them below their lead's, and --all lists everything.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withPlaces(func(places []place) error { return listSessions(cmd.Context(), places, all, asJSON) })
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "of every folder")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "of every folder, with those of teammates")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
@@ -74,7 +79,9 @@ func listSessions(ctx context.Context, places []place, all, asJSON bool) error {
 			return err
 		}
 		for _, info := range infos {
-			views = append(views, p.viewSession(ctx, info))
+			if all || info.Agent == "" {
+				views = append(views, p.viewSession(ctx, info))
+			}
 		}
 	}
 	slices.SortStableFunc(views, func(a, b sessionView) int { return b.Updated.Compare(a.Updated) })
@@ -96,7 +103,7 @@ func printSessions(views []sessionView, all bool) error {
 		if v.HeldBy != 0 {
 			held = fmt.Sprintf("process %d", v.HeldBy)
 		}
-		rows = append(rows, []string{v.ID, when(v.Updated), bytesText(v.Size), held, shorten(v.FirstAsk, 60)})
+		rows = append(rows, []string{v.ID, when(v.Updated), bytesText(v.Size), held, v.title()})
 	}
 	if all {
 		rows[0] = append(rows[0], "FOLDER")
@@ -105,6 +112,14 @@ func printSessions(views []sessionView, all bool) error {
 		}
 	}
 	return table(rows)
+}
+
+// title says in a few words what a session is about.
+func (v sessionView) title() string {
+	if v.Agent != "" {
+		return shorten("(teammate "+v.Agent+" of "+v.Team+")", 60)
+	}
+	return shorten(v.FirstAsk, 60)
 }
 
 func bytesText(n int64) string {
@@ -155,7 +170,11 @@ func showSession(ctx context.Context, places []place, id string, asJSON bool) er
 		return writeJSON(append([]transcript.Entry{}, entries...))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "session %s in %s, %s\n", info.Ref.Session, info.Ref.Project, when(info.Updated))
+	who := ""
+	if info.Agent != "" {
+		who = fmt.Sprintf(" of teammate %s in team %s", cleanCell(info.Agent), cleanCell(info.Team))
+	}
+	fmt.Fprintf(&b, "session %s%s in %s, %s\n", info.Ref.Session, who, info.Ref.Project, when(info.Updated))
 	for _, e := range entries {
 		writeEntry(&b, e)
 	}
@@ -167,11 +186,13 @@ func writeEntry(b *strings.Builder, e transcript.Entry) {
 	for _, block := range e.Message.Content {
 		switch block.Type {
 		case transcript.Text:
-			mark := "\n> "
 			if e.Kind == transcript.KindAssistant {
-				mark = "\n"
+				b.WriteString("\n" + strings.TrimRight(tui.Clean(block.Text), "\n") + "\n")
+				continue
 			}
-			b.WriteString(mark + strings.TrimRight(tui.Clean(block.Text), "\n") + "\n")
+			for _, part := range humanText(block.Text, cmp.Or(e.AgentName, mailbox.LeadName)) {
+				b.WriteString("\n" + part + "\n")
+			}
 		case transcript.ToolUse:
 			b.WriteString("● " + shorten(tui.Call(block.Name, block.Input), 160) + "\n")
 		case transcript.ToolResult:
@@ -179,7 +200,7 @@ func writeEntry(b *strings.Builder, e transcript.Entry) {
 			if block.IsError {
 				mark = "  ⎿ error: "
 			}
-			b.WriteString(mark + shorten(block.ResultText(), 160) + "\n")
+			b.WriteString(mark + shorten(transcript.WithoutReminders(block.ResultText()), 160) + "\n")
 		}
 	}
 }

@@ -25,6 +25,13 @@ func runRoot(ctx context.Context, o *options, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.choose {
+		id, err := chooseSession(ctx)
+		if err != nil {
+			return err
+		}
+		o.resume = id
+	}
 	if o.printing() {
 		return runPrint(ctx, o, args)
 	}
@@ -57,6 +64,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	for _, w := range rt.Info().Warnings {
 		o.warn(w)
 	}
+	o.showEnd(ctx, rt.Info(), term.IsTerminal(int(os.Stdout.Fd())))
 	var forwarding sync.WaitGroup
 	defer forwarding.Wait()
 	signals, stop := watchSignals()
