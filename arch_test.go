@@ -92,7 +92,7 @@ var largeTypes = map[string]string{
 	"main.options":      "a field for each flag of the command line",
 	"tool.parsedSchema": "a field for each keyword of JSON Schema",
 
-	// To be cut up (issue 10).
+	// To be cut up.
 	"team.Teams": "every act of a lead",
 	"team.Seat":  "every act of a member",
 }
@@ -102,8 +102,7 @@ var largePackages = map[string]string{
 	"tool/builtin": "a file for each tool",
 	"cmd/cadre":    "a file for each verb",
 
-	// To be cut up (issue 10).
-	"team":      "rosters, messages, panes and acts in one package",
+	// To be cut up.
 	"filestore": "seven stores and the file mechanisms they share",
 }
 

@@ -25,8 +25,8 @@ func (e *enrolled) add(m Member) {
 	delete(e.left, m.AgentID)
 }
 
-// strays reports whether mend would change a roster's members.
-func (e *enrolled) strays(on []Member) bool {
+// differs reports whether repair would change a roster's members.
+func (e *enrolled) differs(on []Member) bool {
 	at := 0
 	for _, m := range e.members {
 		i := findFrom(on, m.Name, at)
@@ -41,8 +41,8 @@ func (e *enrolled) strays(on []Member) bool {
 // hasLeft reports whether a member on the roster is one who has left.
 func (e *enrolled) hasLeft(m Member) bool { return m.JoinedAt != 0 && e.left[m.AgentID] == m.JoinedAt }
 
-// samePlace reports whether what a lead writes of a teammate stands there: who it is
-// and where it runs. The rest may be another's to change.
+// samePlace reports whether two entries agree in what only the lead writes: which agent
+// it is, and where it runs. Other programs may change the rest.
 func samePlace(a, b Member) bool {
 	return a.JoinedAt == b.JoinedAt && a.PaneID == b.PaneID && a.BackendType == b.BackendType
 }
@@ -58,8 +58,8 @@ func (e *enrolled) missing(on []Member) []Member {
 	return missing
 }
 
-// settle says of a teammate that is missing whether it has left.
-func (e *enrolled) settle(m Member, left bool) {
+// confirmMissing records whether a missing teammate has left or has vanished.
+func (e *enrolled) confirmMissing(m Member, left bool) {
 	if !left {
 		e.vanished[m.Name] = true
 		return
@@ -71,10 +71,10 @@ func (e *enrolled) settle(m Member, left bool) {
 	e.left[m.AgentID] = m.JoinedAt
 }
 
-// mend makes a roster's members what they should be: without those who have left, with
-// those who have vanished where they stood, and all of them where they run. It changes
-// what it is given.
-func (e *enrolled) mend(on []Member) (mended []Member, changed bool) {
+// repair returns the members as they should be: without those that have left, with those
+// that have vanished in their former position, each with the backend and pane where it
+// runs. It changes the slice that it is given.
+func (e *enrolled) repair(on []Member) (mended []Member, changed bool) {
 	mended = slices.DeleteFunc(on, e.hasLeft)
 	changed = len(mended) < len(on)
 	at := min(1, len(mended)) // behind the lead
@@ -97,8 +97,8 @@ func (e *enrolled) mend(on []Member) (mended []Member, changed bool) {
 	return mended, changed
 }
 
-// look remembers what others have written of the members that stand on a roster.
-func (e *enrolled) look(on []Member) {
+// adopt takes over what other programs have written in the entries of members.
+func (e *enrolled) adopt(on []Member) {
 	for i, m := range e.members {
 		if at := findFrom(on, m.Name, i); at >= 0 && on[at].JoinedAt == m.JoinedAt {
 			e.members[i] = on[at]
@@ -108,9 +108,9 @@ func (e *enrolled) look(on []Member) {
 	}
 }
 
-// take remembers a roster that the lead writes, and returns the members whose place it
-// changes.
-func (e *enrolled) take(on []Member) (moved []Member) {
+// noteWrite remembers a roster that the lead writes, and returns the members whose
+// backend or pane it changes.
+func (e *enrolled) noteWrite(on []Member) (moved []Member) {
 	for i, m := range e.members {
 		at := findFrom(on, m.Name, i)
 		if at < 0 || on[at].JoinedAt != m.JoinedAt {
@@ -125,9 +125,10 @@ func (e *enrolled) take(on []Member) (moved []Member) {
 	return moved
 }
 
-// Recall remembers what an earlier process of the lead has kept of places and of
-// teammates. Who is missing from the roster and has a record of a teammate has
-// vanished. Of those that an older version has enrolled only the roster tells.
+// restore loads the enrolments and agent records that an earlier process of the lead
+// stored. A teammate with an agent record that is missing from the roster has vanished.
+// Teammates that an older version of this program enrolled are known from the roster
+// only.
 func (e *enrolled) Recall(on []Member, places []Enrolment, mates []AgentRecord) {
 	for _, p := range places {
 		e.shared = e.shared || p.Member.Apart()
@@ -149,8 +150,8 @@ func (e *enrolled) Recall(on []Member, places []Enrolment, mates []AgentRecord) 
 	slices.SortStableFunc(e.members, func(a, b Member) int { return cmp.Compare(a.JoinedAt, b.JoinedAt) })
 }
 
-// findFrom is where a member of this name stands, or -1. Most stand where they are
-// looked for first.
+// findFrom is the index of the member with this name, or -1. The search begins at the
+// given index, where the member usually is.
 func findFrom(on []Member, name string, at int) int {
 	for i := range on {
 		if i = (i + at) % len(on); on[i].Name == name {

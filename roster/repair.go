@@ -13,11 +13,11 @@ import (
 // RepairingStore is a [Store] for the process of a lead. Other programs write a roster
 // without a lock (facts: claude-code §2.3), and so may put an older version of it in
 // the place of a newer one: a teammate vanishes from it while it runs, or stands there
-// again after it has left. Rosters knows whom its process has enrolled and who has
-// left, so Load and Update of a team show it as it should be, and write that when the
-// file differs. Of teams in which nobody was enrolled, and of those whose teammates
-// all run in their lead's process, it shows what is kept. Its methods may be called
-// from any goroutine.
+// again after it has left. A RepairingStore knows whom its process has enrolled and who
+// has left: Load and Update return the roster as it should be, and write that when the
+// file differs. Teams without enrolments, and teams whose teammates all run in their
+// lead's process, are returned as they are stored. Its methods may be called from any
+// goroutine.
 type RepairingStore struct {
 	Store
 	records Records
@@ -26,7 +26,7 @@ type RepairingStore struct {
 	led map[string]*enrolled
 }
 
-// NewRepairingStore makes the rosters of a process, over those that are kept.
+// NewRepairingStore makes the store of a process over one that keeps rosters.
 func NewRepairingStore(kept Store, records Records) *RepairingStore {
 	return &RepairingStore{Store: kept, records: records, led: make(map[string]*enrolled)}
 }
@@ -52,20 +52,20 @@ func (r *RepairingStore) forget(team string) {
 	delete(r.led, team)
 }
 
-// Load implements [Store]. When the file is not as it should be, it is mended; when it
-// cannot be written now, what should stand there is returned all the same.
+// Load implements [Store]. A roster that is not as it should be is repaired; when it
+// cannot be written now, the repaired one is returned all the same.
 func (r *RepairingStore) Load(ctx context.Context, name string) (Roster, error) {
 	c, err := r.Store.Load(ctx, name)
-	if err != nil || !r.strays(c) {
+	if err != nil || !r.needsRepair(c) {
 		return c, err
 	}
-	r.verify(ctx, c)
+	r.checkMissing(ctx, c)
 	should := c
 	should.Members = slices.Clone(c.Members)
-	if !r.mend(&should) {
+	if !r.repair(&should) {
 		return c, nil
 	}
-	mended, err := r.Store.Update(ctx, name, func(c *Roster) error { r.mend(c); return nil })
+	mended, err := r.Store.Update(ctx, name, func(c *Roster) error { r.repair(c); return nil })
 	if err != nil {
 		return should, nil //nolint:nilerr // what was read is known; it is written with the next change
 	}
@@ -75,17 +75,17 @@ func (r *RepairingStore) Load(ctx context.Context, name string) (Roster, error) 
 // Update implements [Store]: change gets the roster as it should be.
 func (r *RepairingStore) Update(ctx context.Context, name string, change func(*Roster) error) (Roster, error) {
 	if r.leads(name) {
-		if c, err := r.Store.Load(ctx, name); err == nil && r.strays(c) {
-			r.verify(ctx, c)
+		if c, err := r.Store.Load(ctx, name); err == nil && r.needsRepair(c) {
+			r.checkMissing(ctx, c)
 		}
 	}
 	var moved []Member
 	c, err := r.Store.Update(ctx, name, func(c *Roster) error {
-		r.mend(c)
+		r.repair(c)
 		err := change(c)
 		if err == nil {
 			// Before it stands there: who finds it there must not take it for another's.
-			moved = r.take(*c)
+			moved = r.noteWrite(*c)
 		}
 		return err
 	})
@@ -93,7 +93,7 @@ func (r *RepairingStore) Update(ctx context.Context, name string, change func(*R
 		return c, err
 	}
 	for _, m := range moved {
-		if err := r.keep(ctx, name, Enrolment{Member: m}); err != nil {
+		if err := r.storeEnrolment(ctx, name, Enrolment{Member: m}); err != nil {
 			return c, err
 		}
 	}
@@ -106,22 +106,22 @@ func (r *RepairingStore) leads(team string) bool {
 	return r.led[team] != nil
 }
 
-// strays reports whether a roster is not as it should be. What others have added to
-// members that stand there is remembered.
-func (r *RepairingStore) strays(c Roster) bool {
+// needsRepair reports whether a roster is not as it should be. It remembers what other
+// programs have changed in the entries of members.
+func (r *RepairingStore) needsRepair(c Roster) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, ok := r.led[c.Name]
 	if !ok || !e.shared {
 		return false
 	}
-	e.look(c.Members)
-	return e.strays(c.Members)
+	e.adopt(c.Members)
+	return e.differs(c.Members)
 }
 
-// verify finds out of those that are missing whether they have left by way of another
-// process ([team.Teams.Remove]), which keeps that first. Whoever has not is put back.
-func (r *RepairingStore) verify(ctx context.Context, c Roster) {
+// checkMissing finds out whether missing members were removed by another process
+// ([team.Teams.Remove]), which stores that first. Whoever was not is to be put back.
+func (r *RepairingStore) checkMissing(ctx context.Context, c Roster) {
 	r.mu.Lock()
 	var missing []Member
 	if e, ok := r.led[c.Name]; ok {
@@ -135,32 +135,32 @@ func (r *RepairingStore) verify(ctx context.Context, c Roster) {
 		}
 		r.mu.Lock()
 		if e := r.led[c.Name]; e != nil {
-			e.settle(m, kept.Left && kept.is(m))
+			e.confirmMissing(m, kept.Left && kept.is(m))
 		}
 		r.mu.Unlock()
 	}
 }
 
-// mend makes a roster what it should be, and reports whether it was not.
-func (r *RepairingStore) mend(c *Roster) (changed bool) {
+// repair changes a roster into what it should be, and reports whether it differed.
+func (r *RepairingStore) repair(c *Roster) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.led[c.Name]; ok && e.shared {
-		c.Members, changed = e.mend(c.Members)
+		c.Members, changed = e.repair(c.Members)
 	}
 	return changed
 }
 
-// Enrol remembers, and keeps, that a member which was put on a roster belongs there.
+// Enrol stores that a member which was added to a roster belongs there.
 func (r *RepairingStore) Enrol(ctx context.Context, team string, m Member) error {
 	r.mu.Lock()
 	r.enrolledIn(team).add(m)
 	r.mu.Unlock()
-	return r.keep(ctx, team, Enrolment{Member: m})
+	return r.storeEnrolment(ctx, team, Enrolment{Member: m})
 }
 
-// Recall remembers what an earlier process of the lead knew of a team.
-func (r *RepairingStore) Recall(ctx context.Context, c Roster) error {
+// Restore loads what an earlier process of the lead stored about a team.
+func (r *RepairingStore) Restore(ctx context.Context, c Roster) error {
 	places, err := allRecords[Enrolment](ctx, r.records, c.Name, RecordMember)
 	if err != nil {
 		return err
@@ -187,10 +187,10 @@ func (r *RepairingStore) enrolledIn(team string) *enrolled {
 	return e
 }
 
-// StrikeOff remembers, and keeps, that a teammate leaves. It comes before the roster:
-// whoever finds the teammate missing there knows why. Of one that nobody knows there is
-// nothing to keep.
-func (r *RepairingStore) StrikeOff(ctx context.Context, who mailbox.Address) error {
+// RecordLeaving stores that a teammate leaves. It is called before the roster changes, so
+// that whoever finds the teammate missing there knows why. For a teammate without an
+// enrolment it does nothing.
+func (r *RepairingStore) RecordLeaving(ctx context.Context, who mailbox.Address) error {
 	c, err := r.Store.Load(ctx, who.Team)
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -211,29 +211,29 @@ func (r *RepairingStore) StrikeOff(ctx context.Context, who mailbox.Address) err
 	m := Member{
 		AgentID: kept.Member.AgentID, Name: who.Agent, JoinedAt: kept.Member.JoinedAt, BackendType: kept.Member.BackendType,
 	}
-	if err := r.keep(ctx, who.Team, Enrolment{Member: m, Left: true}); err != nil {
+	if err := r.storeEnrolment(ctx, who.Team, Enrolment{Member: m, Left: true}); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.led[who.Team]; ok {
-		e.settle(m, true)
+		e.confirmMissing(m, true)
 	}
 	return nil
 }
 
-// take remembers a roster that this process writes, and returns the teammates that
-// run elsewhere than before.
-func (r *RepairingStore) take(c Roster) (moved []Member) {
+// noteWrite remembers a roster that this process writes, and returns the teammates whose
+// backend or pane it changes.
+func (r *RepairingStore) noteWrite(c Roster) (moved []Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := r.led[c.Name]; ok {
-		moved = e.take(c.Members)
+		moved = e.noteWrite(c.Members)
 	}
 	return moved
 }
 
-func (r *RepairingStore) keep(ctx context.Context, team string, e Enrolment) error {
+func (r *RepairingStore) storeEnrolment(ctx context.Context, team string, e Enrolment) error {
 	err := r.records.Put(ctx, team, RecordMember, e.Member.Name, jsonx.MustMarshal(e))
 	if errors.Is(err, ErrNotFound) {
 		return nil // it went with its team
@@ -241,7 +241,7 @@ func (r *RepairingStore) keep(ctx context.Context, team string, e Enrolment) err
 	return err
 }
 
-// enrolment is what is kept of a teammate's place.
+// enrolment is the stored membership of a teammate.
 func (r *RepairingStore) enrolment(ctx context.Context, who mailbox.Address) (e Enrolment, ok bool, err error) {
 	err = GetRecord(ctx, r.records, who.Team, RecordMember, who.Agent, &e)
 	if errors.Is(err, ErrNoRecord) {

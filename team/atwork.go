@@ -11,70 +11,70 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// testimony is all that tells, from outside its process, whether an agent is at work:
-// what it was given, what it said of the end of its turns, and what the roster says.
+// evidence is everything from which another process can tell whether an agent is at
+// work: the mail it was sent, its idle notes, and its isActive flag in the roster.
 //
-// Mail is the better witness. It is only added to, under a lock; the roster is
-// written by several programs without one, and what one of them has written there
-// may be undone by the next, which had read it before (facts: claude-code §2.3). So
-// an agent works from when it is given something until it says that it is idle, and
-// the roster decides where that leaves a doubt: a program whose inbox is locked just
-// then drops the message that it is idle (§8).
-type testimony struct {
-	ours    bool // its program corrects what others make of its word in the roster
+// Mail is the more reliable. It is only appended to, under a lock; the roster is written
+// by several programs without one, so a value may be overwritten by a program that had
+// read an older version (facts: claude-code §2.3). Therefore an agent counts as working
+// from when it is sent something until it says that it is idle. The roster decides in
+// the doubtful cases: a program that finds the lead's inbox locked drops its idle note
+// (§8).
+type evidence struct {
+	ours    bool // its program restores its flag when others overwrite it
 	apart   bool // it has a process to itself
 	present bool // its process runs
-	known   bool // whether it does is known: of our own programs it is
-	begun   bool // a task of the list is its, and in progress
+	known   bool // present is known: only our own programs show it
+	hasTask bool // it owns a task that is in progress
 
 	last lastTurn // what it said when it last told the lead that it is idle
 
-	flag   *bool  // its word in the roster, as it stands there now
-	told   string // when it was last sent something that begins a turn; "" for never
-	noted  string // when it last said that it is idle; "" for never
-	queued bool   // what it was sent before it said so came at several times: it may have gone on
-	rested string // when its lead last saw its word in the roster go from work to rest; "" for never
+	flag         *bool  // isActive in the roster now; nil when it was never written
+	lastInput    string // when it was last sent something that begins a turn; "" for never
+	lastIdleNote string // when it last said that it is idle; "" for never
+	queued       bool   // its input before that note came at several times: it may have gone on
+	lastRest     string // when its lead last saw isActive change from true to false; "" for never
 }
 
-// lagTime is more than an agent takes to say that it is at work, after it has taken
-// its mail or has said that it is idle (facts: claude-code §15), and more than a
-// program of ours takes to correct what others have made of its word.
+// lagTime is longer than an agent takes to set its flag after it has read its mail or
+// sent an idle note (facts: claude-code §15), and longer than a program of ours takes to
+// restore a flag that others have overwritten.
 const lagTime = 3 * time.Second
 
-// atWork decides. Times of the format sort as text.
-func (w *testimony) atWork(now time.Time) bool {
+// atWork reports whether the agent is at work. Timestamps of mail compare as text.
+func (w *evidence) atWork(now time.Time) bool {
 	active := w.flag != nil && *w.flag
 	switch {
 	case active && w.ours:
 		return true
-	case w.told == "" && w.noted == "":
+	case w.lastInput == "" && w.lastIdleNote == "":
 		return active || w.begins()
-	case w.told > w.noted:
-		return active || w.owesNote(now)
+	case w.lastInput > w.lastIdleNote:
+		return active || w.worksUnannounced(now)
 	case !w.apart:
-		return w.begun // it takes tasks by itself
+		return w.hasTask // it claims tasks without being sent anything
 	case w.ours || !w.queued:
 		return false
 	}
-	return active || isRecent(w.noted, now)
+	return active || isRecent(w.lastIdleNote, now)
 }
 
-// begins reports whether an agent of which nothing was heard is about to begin: one in
-// its lead's process has its prompt from there.
-func (w *testimony) begins() bool { return !w.apart || w.ours && !w.present && w.flag == nil }
+// begins reports whether an agent that was sent nothing and has said nothing is about to
+// begin: one in its lead's process gets its prompt without mail.
+func (w *evidence) begins() bool { return !w.apart || w.ours && !w.present && w.flag == nil }
 
-// owesNote reports whether an agent that was given something, and has not said that
-// it is idle since, is at work although the roster does not say so.
-func (w *testimony) owesNote(now time.Time) bool {
+// worksUnannounced reports whether an agent that was sent something, and has not said
+// since that it is idle, is at work although its flag in the roster does not say so.
+func (w *evidence) worksUnannounced(now time.Time) bool {
 	switch {
 	case !w.apart:
 		return true
-	case w.ours: // its word counts, as soon as it can be there
-		return isRecent(w.told, now)
+	case w.ours: // its flag counts, once it had the time to set it
+		return isRecent(w.lastInput, now)
 	}
-	// A word that somebody has undone is undone at once. One that stood long enough to
-	// be seen was the agent's own, and so was its end.
-	return w.rested <= w.told
+	// A flag that another program overwrites is overwritten at once. A value that the
+	// lead saw stand for a while was written by the agent itself, and so was the next.
+	return w.lastRest <= w.lastInput
 }
 
 // isRecent reports whether a time of the format is no more than lagTime ago.
@@ -90,9 +90,9 @@ func beginsTurn(m mailbox.Message) bool {
 	return !isProtocol || !protocol.IsConsumed(c)
 }
 
-// testify gathers what tells of an agent that does not run in this process.
-func (o *observation) testify(ctx context.Context, who mailbox.Address, m *roster.Member) (w testimony, err error) {
-	w = testimony{apart: m.Apart(), flag: m.IsActive, begun: hasBegun(o.list, who.Agent)}
+// gatherEvidence gathers what tells of an agent that does not run in this process.
+func (o *observation) gatherEvidence(ctx context.Context, who mailbox.Address, m *roster.Member) (w evidence, err error) {
+	w = evidence{apart: m.Apart(), flag: m.IsActive, hasTask: hasBegun(o.list, who.Agent)}
 	var notes []string
 	if notes, w.last, err = o.notes(ctx, who.Agent, joinedAt(m)); err != nil {
 		return w, err
@@ -101,12 +101,12 @@ func (o *observation) testify(ctx context.Context, who mailbox.Address, m *roste
 	if err != nil {
 		return w, err
 	}
-	w.weigh(mails, notes, joinedAt(m))
+	w.compareTimes(mails, notes, joinedAt(m))
 	if w.ours, err = o.teams.isOurs(ctx, who); err != nil {
 		return w, err
 	}
 	if w.apart && !w.ours {
-		if w.rested, err = o.teams.restedAt(ctx, who); err != nil {
+		if w.lastRest, err = o.teams.restedAt(ctx, who); err != nil {
 			return w, err
 		}
 	}
@@ -114,26 +114,26 @@ func (o *observation) testify(ctx context.Context, who mailbox.Address, m *roste
 	return w, err
 }
 
-// weigh compares what an agent was sent since it joined with the notes that it sent
+// compareTimes compares what an agent was sent since it joined with the notes that it sent
 // itself; both stand in their order.
-func (w *testimony) weigh(mails []mailbox.Message, notes []string, joined string) {
+func (w *evidence) compareTimes(mails []mailbox.Message, notes []string, joined string) {
 	before := joined
 	if len(notes) > 0 {
-		w.noted = notes[len(notes)-1]
+		w.lastIdleNote = notes[len(notes)-1]
 	}
 	if len(notes) > 1 {
 		before = notes[len(notes)-2]
 	}
 	var last string // of those that came before the newest note
 	for _, m := range slices.Backward(mails) {
-		if w.told != "" && m.Timestamp <= before || m.Timestamp < joined {
+		if w.lastInput != "" && m.Timestamp <= before || m.Timestamp < joined {
 			break
 		}
 		if !beginsTurn(m) {
 			continue
 		}
-		w.told = max(w.told, m.Timestamp)
-		if m.Timestamp > before && m.Timestamp <= w.noted {
+		w.lastInput = max(w.lastInput, m.Timestamp)
+		if m.Timestamp > before && m.Timestamp <= w.lastIdleNote {
 			w.queued = w.queued || last != "" && m.Timestamp != last
 			last = m.Timestamp
 		}

@@ -3,6 +3,8 @@ package team
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -239,7 +241,7 @@ func (in *Inbox) read(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 			silent = true
 			in.deliveries.queueMark(a.mail.IDs...) // without ids it stays unread
 		}
-		in.teams.tellArrival(seat, m, a.from)
+		in.teams.publishArrival(seat, m, a.from)
 	}
 	if markErr := in.markRead(ctx); err == nil {
 		err = markErr
@@ -313,4 +315,60 @@ func (in *Inbox) markRead(ctx context.Context) error {
 		in.deliveries.noteRead(ids)
 	}
 	return first
+}
+
+// watches is a watch over several inboxes at once. Its methods belong to one
+// goroutine.
+type watches struct {
+	mail mailbox.Store
+	any  signal.Signal // one of the inboxes may have changed
+
+	stops   map[mailbox.Address]func()
+	running sync.WaitGroup // what passes the signals on
+}
+
+func newWatches(mail mailbox.Store) *watches {
+	return &watches{mail: mail, any: signal.New(), stops: make(map[mailbox.Address]func())}
+}
+
+// set says which inboxes to watch from now on. It reports whether one of them was not
+// watched before: what came there until now gives no signal.
+func (w *watches) set(at []mailbox.Address) (added bool) {
+	for watched, stop := range w.stops {
+		if !slices.Contains(at, watched) {
+			stop()
+			delete(w.stops, watched)
+		}
+	}
+	for _, one := range at {
+		if w.stops[one] == nil {
+			w.stops[one], added = w.watch(one), true
+		}
+	}
+	return added
+}
+
+func (w *watches) watch(at mailbox.Address) (stop func()) {
+	changed, unwatch := w.mail.Watch(at)
+	over := make(chan struct{})
+	w.running.Go(func() {
+		for {
+			select {
+			case <-changed:
+				w.any.Raise()
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		unwatch()
+	}
+}
+
+// close ends all watches and waits until nothing of them runs.
+func (w *watches) close() {
+	w.set(nil)
+	w.running.Wait()
 }

@@ -86,7 +86,7 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []roster.Mem
 	if err != nil {
 		return nil, false, err
 	}
-	if err := t.store.Recall(ctx, *config); err != nil {
+	if err := t.store.Restore(ctx, *config); err != nil {
 		return nil, true, err
 	}
 	now, err := seat.config(ctx)

@@ -72,7 +72,7 @@ type PaneStores struct {
 type PaneTiming struct {
 	CheckIn time.Duration // for a teammate to check in after its start; 30 s
 	Poll    time.Duration // between two checks while somebody waits for a teammate; 100 ms
-	Look    time.Duration // between two checks of those that run; 1 s
+	Check   time.Duration // between two checks of those that run; 1 s
 	Leave   time.Duration // for a teammate to end that agreed to shut down; 5 s
 	HangUp  time.Duration // for a process to end when its pane was closed; 1 s
 }
@@ -82,7 +82,7 @@ func (c PanesConfig) withDefaults() PanesConfig {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&c.CheckIn, 30 * time.Second}, {&c.Poll, 100 * time.Millisecond}, {&c.Look, time.Second},
+		{&c.CheckIn, 30 * time.Second}, {&c.Poll, 100 * time.Millisecond}, {&c.Check, time.Second},
 		{&c.Leave, 5 * time.Second}, {&c.HangUp, time.Second},
 	} {
 		if *d.field == 0 {
@@ -111,14 +111,14 @@ func (c PanesConfig) withDefaults() PanesConfig {
 type Panes struct {
 	cfg PanesConfig
 
-	mu       sync.Mutex // guards what follows; never held across I/O
-	mates    map[mailbox.Address]*paneMate
-	ended    map[mailbox.Address]pane.Place // still open, for the person to read why
-	told     bool                           // how to look at the panes
-	closed   bool
-	watching bool
-	cancel   context.CancelFunc // of the watch
-	watch    sync.WaitGroup
+	mu          sync.Mutex // guards what follows; never held across I/O
+	mates       map[mailbox.Address]*paneMate
+	ended       map[mailbox.Address]pane.Place // still open, for the person to read why
+	attachShown bool                           // how to look at the panes
+	closed      bool
+	watching    bool
+	cancel      context.CancelFunc // of the watch
+	watch       sync.WaitGroup
 }
 
 // paneMate is a teammate that runs in a pane. Once it is under watch only ours and
@@ -185,7 +185,7 @@ func (b *Panes) add(ctx context.Context, m *paneMate) error {
 		b.cancel = cancel
 		b.watch.Go(func() {
 			defer cancel()
-			b.lookAfter(ctx)
+			b.watchAll(ctx)
 		})
 	}
 	return nil

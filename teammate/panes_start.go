@@ -149,8 +149,8 @@ func (b *Panes) undo(ctx context.Context, m *paneMate) error {
 // showAttachOnce tells the person how to look at panes that are not in front of them.
 func (b *Panes) showAttachOnce() {
 	b.mu.Lock()
-	first := !b.told
-	b.told = true
+	first := !b.attachShown
+	b.attachShown = true
 	b.mu.Unlock()
 	if attach := b.cfg.Terminal.Attach(); first && attach != "" {
 		b.cfg.Notify("Teammates run in " + b.terminalKind() + ". To look at them: " + attach)

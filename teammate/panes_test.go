@@ -474,7 +474,7 @@ func TestPanesStopDeaf(t *testing.T) {
 func TestPanesStopApproved(t *testing.T) {
 	for _, mode := range []string{"mate", "foreign"} {
 		t.Run(mode, func(t *testing.T) {
-			w := newPaneWorld(t, mode, func(c *teammate.PanesConfig) { c.Leave = time.Minute; c.Look = time.Hour })
+			w := newPaneWorld(t, mode, func(c *teammate.PanesConfig) { c.Leave = time.Minute; c.Check = time.Hour })
 			m := w.spawn(t, "w1")
 			stopped := make(chan error, 1)
 			go func() { stopped <- w.panes.Stop(t.Context(), at("w1"), team.ErrShutdownApproved) }()

@@ -14,9 +14,9 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// lookAfter looks at the teammates until none is left, or ctx ends.
-func (b *Panes) lookAfter(ctx context.Context) {
-	tick := time.NewTicker(b.cfg.Look)
+// watchAll looks at the teammates until none is left, or ctx ends.
+func (b *Panes) watchAll(ctx context.Context) {
+	tick := time.NewTicker(b.cfg.Check)
 	defer tick.Stop()
 	for {
 		select {
@@ -28,7 +28,7 @@ func (b *Panes) lookAfter(ctx context.Context) {
 		if !ok {
 			return
 		}
-		b.look(ctx, mates)
+		b.check(ctx, mates)
 	}
 }
 
@@ -44,8 +44,8 @@ func (b *Panes) running() (mates []*paneMate, ok bool) {
 	return mates, b.watching
 }
 
-// look finds out who has ended. What cannot be known now is looked at next time.
-func (b *Panes) look(ctx context.Context, mates []*paneMate) {
+// check finds out who has ended. What cannot be known now is looked at next time.
+func (b *Panes) check(ctx context.Context, mates []*paneMate) {
 	var others []*paneMate
 	for _, m := range mates {
 		_, present, err := b.cfg.Presence.Find(ctx, m.who)
@@ -61,12 +61,12 @@ func (b *Panes) look(ctx context.Context, mates []*paneMate) {
 			others = append(others, m)
 		}
 	}
-	b.lookAtOthers(ctx, others)
+	b.checkOthers(ctx, others)
 }
 
-// lookAtOthers looks at the teammates whose programs take no place.
-func (b *Panes) lookAtOthers(ctx context.Context, mates []*paneMate) {
-	mates = slices.DeleteFunc(mates, func(m *paneMate) bool { return b.lookAtRoster(ctx, m) })
+// checkOthers looks at the teammates whose programs take no place.
+func (b *Panes) checkOthers(ctx context.Context, mates []*paneMate) {
+	mates = slices.DeleteFunc(mates, func(m *paneMate) bool { return b.checkRoster(ctx, m) })
 	places := make(map[string][]pane.Place)
 	for _, m := range mates {
 		places[m.place.Terminal] = append(places[m.place.Terminal], m.place)
@@ -93,9 +93,9 @@ func (b *Panes) lookAtOthers(ctx context.Context, mates []*paneMate) {
 	}
 }
 
-// lookAtRoster looks at what the roster says of a teammate. It reports whether there
+// checkRoster looks at what the roster says of a teammate. It reports whether there
 // is nothing more to look at.
-func (b *Panes) lookAtRoster(ctx context.Context, m *paneMate) (done bool) {
+func (b *Panes) checkRoster(ctx context.Context, m *paneMate) (done bool) {
 	config, err := b.cfg.Rosters.Load(ctx, m.who.Team)
 	if err != nil {
 		return false
@@ -148,7 +148,7 @@ func (b *Panes) report(ctx context.Context, m *paneMate, why string) {
 		return
 	}
 	if !approved {
-		if err := b.settle(ctx, m); err != nil {
+		if err := b.forgetPane(ctx, m); err != nil {
 			return
 		}
 		if err := b.cfg.Gone(ctx, m.who, why); err != nil {
@@ -174,9 +174,9 @@ func (b *Panes) hasApproved(ctx context.Context, who mailbox.Address) (bool, err
 	}), err
 }
 
-// settle forgets the pane of a teammate that has ended, unless it is still open:
+// forgetPane forgets the pane of a teammate that has ended, unless it is still open:
 // then it shows why.
-func (b *Panes) settle(ctx context.Context, m *paneMate) error {
+func (b *Panes) forgetPane(ctx context.Context, m *paneMate) error {
 	open, err := b.isOpen(ctx, m.place)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func newPaneWorld(t *testing.T, mode string, change ...func(*teammate.PanesConfi
 			Env:     append(os.Environ(), mateVariable+"="+mode+" "+w.root, "TMUX=of the lead", "TMUX_PANE=%lead"),
 		},
 		PaneStores: teammate.PaneStores{Mail: w.files.Mail(), Records: w.files.Records(), Presence: w.files.Presence()},
-		PaneTiming: teammate.PaneTiming{Poll: 10 * time.Millisecond, Look: 20 * time.Millisecond},
+		PaneTiming: teammate.PaneTiming{Poll: 10 * time.Millisecond, Check: 20 * time.Millisecond},
 		Gone: func(ctx context.Context, who mailbox.Address, why string) error {
 			if err := w.Teams.Gone(ctx, who, why); err != nil {
 				return err

@@ -5,5 +5,5 @@
 // form that it cannot break out of; [Describe] shows one to a person in a line.
 //
 // The package decides nothing: whether a message may be acted on is for package team
-// (its file verify.go), since anybody may write such a text.
+// (its file receive.go), since anybody may write such a text.
 package protocol

@@ -4,10 +4,130 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
+	"github.com/cadre-dev/cadre/task"
 )
+
+// observation is one look at what the agents of a team do.
+type observation struct {
+	teams    *Teams
+	config   roster.Roster
+	list     []task.Task
+	openTask bool // a task waits for an agent to take it
+
+	mail []mailbox.Message // the lead's inbox; read when it is needed
+	read bool
+}
+
+// observe begins a look at the agents of a team with this task list.
+func (t *Teams) observe(ctx context.Context, team string, list []task.Task) (*observation, error) {
+	config, err := t.store.Load(ctx, team)
+	if err != nil && !errors.Is(err, roster.ErrNotFound) { // without a roster, everybody is gone
+		return nil, err
+	}
+	config.Name = team
+	return &observation{teams: t, config: config, list: list, openTask: task.FirstClaimable(list) >= 0}, nil
+}
+
+// States says what each teammate on a team's roster does, as far as that shows outside
+// its process, by name. It works from any process. Of a team that is gone there are
+// none.
+func (t *Teams) States(ctx context.Context, team string) (map[string]AgentState, error) {
+	list, err := t.tasks.List(ctx, team)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := t.observe(ctx, team, list)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]AgentState)
+	for _, m := range seen.config.Teammates() {
+		a, _, err := seen.agent(ctx, m.Name)
+		if err != nil {
+			return nil, err
+		}
+		states[m.Name] = a.State
+	}
+	return states, nil
+}
+
+// agent says what an agent does. sure is false when that may change without a
+// signal of this process's.
+func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, sure bool, err error) {
+	who := mailbox.Address{Team: o.config.Name, Agent: name}
+	m := o.config.Find(name)
+	if m == nil || o.teams.departing(who.Team, name) {
+		return AwaitedAgent{Name: name, State: AgentGone}, true, nil
+	}
+	unread, err := o.teams.mail.Unread(ctx, who)
+	if err != nil {
+		return AwaitedAgent{}, false, err
+	}
+	if seat := o.teams.mate(who); seat != nil && !m.Apart() {
+		working, last := seat.lastTurn()
+		a = last.Of(name)
+		if working {
+			return a, true, nil
+		}
+		if len(unread) <= last.stalled && (!o.openTask || hasBegun(o.list, name)) {
+			a.State = AgentIdle
+			return a, true, nil
+		}
+		return a, false, nil
+	}
+	a, err = o.elsewhere(ctx, who, len(unread))
+	return a, false, err
+}
+
+// elsewhere says what an agent of another process does, after it was looked how much
+// mail it has not read: it says that it is at work before it marks that.
+func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, unread int) (AwaitedAgent, error) {
+	config, err := o.teams.store.Load(ctx, who.Team)
+	if err != nil && !errors.Is(err, roster.ErrNotFound) {
+		return AwaitedAgent{}, err
+	}
+	m := config.Find(who.Agent)
+	if m == nil {
+		return AwaitedAgent{Name: who.Agent, State: AgentGone}, nil
+	}
+	w, err := o.gatherEvidence(ctx, who, m)
+	if err != nil {
+		return AwaitedAgent{}, err
+	}
+	a := w.last.Of(who.Agent)
+	switch {
+	case w.flag != nil && w.known && !w.present:
+		a.State = AgentGone
+	case unread <= w.last.stalled && !w.atWork(time.Now()):
+		a.State = AgentIdle
+	}
+	return a, nil
+}
+
+// Of is an agent that works, after this turn.
+func (l lastTurn) Of(name string) AwaitedAgent {
+	return AwaitedAgent{Name: name, State: AgentWorking, Reason: l.reason, Failure: l.failure, CompletedTask: l.completed}
+}
+
+func (s *Seat) lastTurn() (working bool, last lastTurn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.working || s.telling, s.idle
+}
+
+// mate is the seat of a teammate that this process knows, or nil.
+func (t *Teams) mate(who mailbox.Address) *Seat {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if crew, ok := t.crews[who.Team]; ok {
+		return crew.mates[who.Agent]
+	}
+	return nil
+}
 
 // LeadPresent reports whether a process leads the team. known is false when the
 // lead is another program, which takes no place: only a roster that is gone
