@@ -24,9 +24,6 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-// killRounds is how often a child does its action.
-const killRounds = 3
-
 // dieNow is a kill -9 at this very point.
 func dieNow() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -399,15 +396,6 @@ var killActions = map[string]killAction{
 			return s.Asks(faultRef).Put(ctx, ask.Ask{ID: "next"})
 		},
 	},
-}
-
-func makeFreeTasks(ctx context.Context, s *filestore.Store) error {
-	for range killRounds {
-		if _, err := s.Tasks().Create(ctx, "t", task.Task{Subject: "free"}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func keptMail(ctx context.Context, s *filestore.Store) ([]string, error) {

@@ -111,3 +111,16 @@ func TestNoLitterInAWholeLife(t *testing.T) {
 		}
 	}
 }
+
+// killRounds is how often a child that is to be killed does its action, and how many
+// tasks it finds.
+const killRounds = 3
+
+func makeFreeTasks(ctx context.Context, s *filestore.Store) error {
+	for range killRounds {
+		if _, err := s.Tasks().Create(ctx, "t", task.Task{Subject: "free"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

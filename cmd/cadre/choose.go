@@ -89,7 +89,7 @@ func (o *options) showEnd(ctx context.Context, info cadre.Info, shows bool) {
 		return
 	}
 	state := cadre.OpenState(info.Root, warnOfDamage)
-	defer state.Close()
+	defer func() { _ = state.Close() }() // it was only read
 	entries, err := state.Transcripts().Read(ctx, transcript.Ref{Project: info.Cwd, Session: info.SessionID})
 	if err != nil || len(entries) == 0 {
 		return // whoever opened it says what is wrong
