@@ -16,6 +16,7 @@ import (
 
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/proc"
+	"github.com/cadre-dev/cadre/models"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/provider/scripted"
 )
@@ -46,13 +47,22 @@ func (x *examination) checkModel() finding {
 	}
 	switch {
 	case len(present) > 0:
-		return finding{"model", good, strings.Join(present, ", "), ""}
+		return finding{"model", good, strings.Join(append(present, x.modelInUse()), ", "), ""}
 	case strings.HasPrefix(x.settings.Model, scripted.Prefix):
 		return finding{"model", good, "a script answers: " + x.settings.Model, ""}
 	case x.getenv("OPENAI_BASE_URL") != "":
-		return finding{"model", good, "OPENAI_BASE_URL is set, without a key", ""}
+		return finding{"model", good, "OPENAI_BASE_URL is set, without a key, " + x.modelInUse(), ""}
 	}
 	return finding{"model", bad, "no key", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY (and OPENAI_BASE_URL), or give --model scripted:FILE. cadre demo needs none."}
+}
+
+// modelInUse names the model that a run without --model would have.
+func (x *examination) modelInUse() string {
+	choice, err := models.Choose(models.Options{Getenv: x.getenv, Settings: x.settings.Settings})
+	if err != nil {
+		return err.Error()
+	}
+	return "the model is " + choice.Name
 }
 
 // checkEndpoints makes one request without a key to each API in use: any answer

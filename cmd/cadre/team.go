@@ -244,13 +244,14 @@ func removeTeam(ctx context.Context, places []place, name string, yes, force boo
 	if err != nil {
 		return err
 	}
-	open, err := p.isOpen(ctx, config.LeadSessionID)
+	holder, err := p.openIn(ctx, config.LeadSessionID)
 	switch {
 	case err != nil:
 		return err
-	case open:
+	case holder != nil:
 		return &exit{
-			code: exitFailed, err: fmt.Errorf("team %s is at work: a process has its lead's session open", config.Name),
+			code: exitFailed,
+			err:  fmt.Errorf("team %s is at work: process %d on %s has its lead's session open", config.Name, holder.PID, holder.Host),
 			hint: "End that process first.",
 		}
 	}

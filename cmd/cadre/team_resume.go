@@ -34,6 +34,10 @@ func newTeamResume() *cobra.Command {
 		},
 	}
 	addFlags(cmd, o.flags())
+	// The team says which session is resumed.
+	for _, name := range []string{"continue", "resume", "fork-session", "session-id"} {
+		_ = cmd.Flags().MarkHidden(name) // they were defined a line above
+	}
 	return cmd
 }
 

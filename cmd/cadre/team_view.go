@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/lease"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
@@ -223,13 +224,19 @@ func (p place) memberState(ctx context.Context, teams *team.Teams, c roster.Rost
 
 // isOpen reports whether a process has a session open.
 func (p place) isOpen(ctx context.Context, session string) (bool, error) {
+	h, err := p.openIn(ctx, session)
+	return h != nil, err
+}
+
+// openIn is the process that has a session open; nil when none has, or when nobody can
+// know.
+func (p place) openIn(ctx context.Context, session string) (*lease.Holder, error) {
 	if session == "" || p.foreign {
-		return false, nil
+		return nil, nil
 	}
 	info, err := p.findSession(ctx, session)
 	if err != nil {
-		return false, nil //nolint:nilerr // a team may outlive its lead's session
+		return nil, nil //nolint:nilerr // a team may outlive its lead's session
 	}
-	h, err := p.holder(ctx, info.Ref)
-	return h != nil, err
+	return p.holder(ctx, info.Ref)
 }
