@@ -131,6 +131,7 @@ const (
 // the commit why own code would be worse.
 var modules = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd"},
+	"github.com/spf13/pflag":                 {"cmd"}, // the flags of cobra
 	"github.com/tailscale/hujson":            {"config", "provider/scripted"},
 	"github.com/bmatcuk/doublestar/v4":       {"tool/builtin", "permission"},
 	"github.com/fsnotify/fsnotify":           {"filestore"},
