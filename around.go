@@ -59,8 +59,8 @@ func (a *around) Idle(ctx context.Context, last *event.Outcome) (*session.Input,
 // Wake implements [session.Life].
 func (a *around) Wake() <-chan struct{} { return a.spec.Wake }
 
-// firstSay puts the runtime's words before what else an agent is told first.
-func firstSay(text string, then func(context.Context) string) func(context.Context) string {
+// sayFirst is a preface that begins with text; the rest of it may be nil.
+func sayFirst(text string, then func(context.Context) string) func(context.Context) string {
 	return func(ctx context.Context) string {
 		if then == nil {
 			return text

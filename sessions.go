@@ -66,7 +66,7 @@ func (o *opener) Open(ctx context.Context, s session.Spec) (*session.Session, er
 	case permission.Plan:
 		s.Preface = o.planner.preface(s.Caller, s.Preface)
 	case permission.Delegate:
-		s.Preface = firstSay(policy.Delegating, s.Preface)
+		s.Preface = sayFirst(policy.Delegating, s.Preface)
 	}
 	mail := &teammate.Mail{Teams: o.teams, Caller: s.Caller, Opened: o.opened, BeforeRead: s.BeforeMailIsRead}
 	around := &around{spec: s, mail: mail, past: past}
