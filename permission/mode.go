@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cadre-dev/cadre/tool"
 )
@@ -26,17 +27,20 @@ const (
 	Delegate Mode = "delegate"
 )
 
+// Modes are all modes, in the order in which people are shown them.
+var Modes = []Mode{Default, AcceptEdits, Plan, DontAsk, Delegate, Bypass}
+
 // Offers reports whether an agent has this tool at all in the policy's mode. A call
 // of another tool is denied ([Decide]), so there is no need to offer it to the model.
 func (p Policy) Offers(spec tool.Spec) bool { return p.Mode != Delegate || spec.Delegates }
 
 // ParseMode reads a mode. "" and "manual" mean [Default].
 func ParseMode(name string) (Mode, error) {
-	switch m := Mode(name); m {
-	case "", "manual":
+	switch m := Mode(name); {
+	case name == "" || name == "manual":
 		return Default, nil
-	case Default, AcceptEdits, Plan, Bypass, DontAsk, Delegate:
+	case slices.Contains(Modes, m):
 		return m, nil
 	}
-	return "", fmt.Errorf("permission mode %q: want default, acceptEdits, plan, bypassPermissions, dontAsk or delegate", name)
+	return "", fmt.Errorf("permission mode %q: want default, acceptEdits, plan, dontAsk, delegate or bypassPermissions", name)
 }

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,6 +50,16 @@ func Lookup(name string) (ModelInfo, bool) {
 	}
 	info.ID = name
 	return info, ok
+}
+
+// Names are the names of the models that we know something of: the aliases, then the
+// ids, newest first.
+func Names() []string {
+	names := slices.Sorted(maps.Keys(aliases))
+	for _, info := range models {
+		names = append(names, info.ID)
+	}
+	return names
 }
 
 // byID finds a model by its id and by its id without the date.

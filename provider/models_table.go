@@ -16,7 +16,7 @@ const (
 	m105                  = 1_050_000
 )
 
-// models is the one place for limits and prices: the price lists that Anthropic
+// models is the one place for limits and prices, newest first: the price lists that Anthropic
 // and OpenAI publish, as of November 2026. Cache writes of Anthropic's models
 // are those that last five minutes, the only ones we ask for.
 var models = []ModelInfo{

@@ -109,7 +109,8 @@ func newAnswerCommand() *cobra.Command {
 	var reply reply
 	cmd := &cobra.Command{
 		Use: "answer ID allow|deny", Short: "Answer a question of cadre asks",
-		Args: exactly(2, "the id of a question (or the beginning of it), and allow or deny"),
+		Args:              exactly(2, "the id of a question (or the beginning of it), and allow or deny"),
+		ValidArgsFunction: complete(askCandidates, verdictCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error {
 				return answerAsk(cmd.Context(), places[0], args[0], args[1], reply)

@@ -43,6 +43,7 @@ func newDemoCommand() *cobra.Command {
 	fs.BoolVar(&o.keep, "keep", false, "leave the project and the state on disk")
 	fs.BoolVar(&o.json, "json", false, "print the report as JSON, and nothing else")
 	fs.Float64Var(&o.speed, "speed", 1, "`FACTOR` of the script's speed: 2 is twice as fast, 0 does not wait at all")
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModel) // it was defined above
 	return cmd
 }
 

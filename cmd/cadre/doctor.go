@@ -72,6 +72,7 @@ func newDoctorCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.Flags().BoolVar(&offline, "offline", false, "make no connection")
 	cmd.Flags().StringVar(&settings, "settings", "", "settings as `JSON` text, or a file with them")
+	_ = cmd.RegisterFlagCompletionFunc("settings", completeSettings) // it was defined a line above
 	return cmd
 }
 

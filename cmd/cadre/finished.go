@@ -31,7 +31,7 @@ func withFinished(ctx context.Context, places []place, f func(place, roster.Rost
 			return err
 		}
 		for _, root := range roots {
-			at := place{State: cadre.OpenOthersState(root, warnOfDamage), root: root, foreign: true, sessions: &p}
+			at := place{State: cadre.OpenOthersState(root, p.warn), root: root, foreign: true, sessions: &p, warn: p.warn}
 			configs, err := at.Rosters().List(ctx)
 			for _, c := range configs {
 				c.Members = append(slices.Clone(c.Members), at.leftMembers(ctx, c)...)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -18,6 +19,9 @@ func run(args []string) int {
 		return exitDone
 	}
 	root := newRootCommand(args)
-	root.SetArgs(spreadLists(args))
+	if len(args) == 0 || !slices.Contains(completionRequests, args[0]) {
+		args = spreadLists(args)
+	}
+	root.SetArgs(args)
 	return report(root.ExecuteContext(context.Background()))
 }

@@ -109,19 +109,20 @@ func (o *options) flags() []flag {
 func addFlags(cmd *cobra.Command, flags []flag) {
 	cmd.Flags().SortFlags = false
 	for _, f := range flags {
-		addFlag(cmd, f)
+		complete := completions(f.name)
+		addFlag(cmd, f, complete)
 		if f.hidden {
 			_ = cmd.Flags().MarkHidden(f.name)
 		}
 		if camel := camelCase(f.name); camel != f.name {
 			f.name, f.short = camel, ""
-			addFlag(cmd, f)
+			addFlag(cmd, f, complete)
 			_ = cmd.Flags().MarkHidden(camel) // it was defined a line above
 		}
 	}
 }
 
-func addFlag(cmd *cobra.Command, f flag) {
+func addFlag(cmd *cobra.Command, f flag, complete cobra.CompletionFunc) {
 	fs := cmd.Flags()
 	switch target := f.target.(type) {
 	case *bool:
@@ -133,6 +134,7 @@ func addFlag(cmd *cobra.Command, f flag) {
 	default:
 		panic(fmt.Sprintf("flag --%s has a target of type %T", f.name, f.target))
 	}
+	_ = cmd.RegisterFlagCompletionFunc(f.name, complete) // the flag was defined a line above
 }
 
 func camelCase(name string) string {

@@ -25,6 +25,7 @@ type place struct {
 	root layout.Root
 	// foreign is another program's root: it is read, never changed.
 	foreign bool
+	warn    func(error) // is told which files are damaged
 	// sessions is the place with the sessions of a finished team, of which this one
 	// holds what is kept; nil for every other place.
 	sessions *place
@@ -32,19 +33,19 @@ type place struct {
 
 // openPlaces opens our state root and, when it is another one and exists,
 // ~/.claude. The caller closes them.
-func openPlaces() ([]place, error) {
+func openPlaces(warn func(error)) ([]place, error) {
 	root, err := layout.Find(os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("find the state root: %w", err)
 	}
-	places := []place{{State: cadre.OpenState(root, warnOfDamage), root: root}}
+	places := []place{{State: cadre.OpenState(root, warn), root: root, warn: warn}}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return places, nil
 	}
 	other := layout.Root(filepath.Join(home, ".claude"))
 	if info, err := os.Stat(string(other)); err == nil && info.IsDir() && !sameFolder(root, other) {
-		places = append(places, place{State: cadre.OpenOthersState(other, warnOfDamage), root: other, foreign: true})
+		places = append(places, place{State: cadre.OpenOthersState(other, warn), root: other, foreign: true, warn: warn})
 	}
 	return places, nil
 }
@@ -69,7 +70,7 @@ func closePlaces(places []place) error {
 
 // withPlaces runs one verb on the state roots.
 func withPlaces(f func([]place) error) error {
-	places, err := openPlaces()
+	places, err := openPlaces(warnOfDamage)
 	if err != nil {
 		return err
 	}

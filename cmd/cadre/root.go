@@ -26,7 +26,11 @@ func newVerb(name string) *cobra.Command {
 }
 
 // cobraVerbs are the commands that cobra adds.
-var cobraVerbs = []string{"help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var cobraVerbs = append([]string{"help", "completion"}, completionRequests...)
+
+// completionRequests are the commands by which a shell asks for completions. The word
+// that is being typed comes last.
+var completionRequests = []string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 const rootLong = `cadre runs a team of coding agents.
 
@@ -51,6 +55,7 @@ func newRootCommand(args []string) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, prompt []string) error { return runRoot(cmd.Context(), &o, prompt) },
 	}
 	addFlags(root, o.flags())
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetFlagErrorFunc(flagError)
 	if wantsVerbs(args) {
 		for _, v := range verbs {

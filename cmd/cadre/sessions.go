@@ -149,6 +149,7 @@ func newSessionsShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a conversation", Args: exactly(1, "the id of a session, or the beginning of it"),
+		ValidArgsFunction: complete(sessionCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return showSession(cmd.Context(), places, args[0], asJSON) })
 		},
@@ -209,6 +210,7 @@ func newSessionsRm() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "rm ID", Short: "Remove a conversation with everything beside it", Args: exactly(1, "the id of a session, or the beginning of it"),
+		ValidArgsFunction: complete(ownSessionCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return removeSession(cmd.Context(), places, args[0], yes) })
 		},

@@ -18,6 +18,7 @@ func newSessionsTree() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "tree ID", Short: "Show a session with those of its sub-agents and teammates", Args: exactly(1, "the id of a session, or the beginning of it"),
+		ValidArgsFunction: complete(sessionCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return showTree(cmd.Context(), places, args[0], asJSON) })
 		},

@@ -70,6 +70,7 @@ func newTaskLs() *cobra.Command {
 	var asJSON, finished bool
 	cmd := &cobra.Command{
 		Use: "ls [LIST]", Aliases: []string{"list"}, Short: "List the tasks of a team or session, or of all", Args: atMost(1, "one list (a team or session) or none"),
+		ValidArgsFunction: complete(listCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return listTasks(cmd.Context(), places, args, finished, asJSON) })
 		},
@@ -172,6 +173,7 @@ func newTaskShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show LIST ID", Short: "Show one task", Args: exactly(2, "a list (a team or session) and the id of a task"),
+		ValidArgsFunction: complete(listCandidates, taskCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error {
 				return showTask(cmd.Context(), places, args[0], strings.TrimPrefix(args[1], "#"), asJSON)

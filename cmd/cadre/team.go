@@ -109,6 +109,7 @@ func newTeamShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show a team: members, tasks, newest mail", Args: exactly(1, "the name of a team"),
+		ValidArgsFunction: complete(anyTeamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return showTeam(cmd.Context(), places, args[0], asJSON) })
 		},
@@ -230,6 +231,7 @@ func newTeamRm() *cobra.Command {
 	var yes, force bool
 	cmd := &cobra.Command{
 		Use: "rm NAME", Short: "Remove a team with its mail and its task list", Args: exactly(1, "the name of a team"),
+		ValidArgsFunction: complete(ownTeamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return removeTeam(cmd.Context(), places, args[0], yes, force) })
 		},

@@ -16,8 +16,9 @@ func newTeamResume() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use: "resume NAME [prompt]", Short: "Open a team again: its lead and every teammate",
-		Long: "Goes on with the lead's session, in its folder, and brings its teammates back with their history, tasks and\nmail. With -p it answers one prompt; else it is a conversation. Takes the flags of cadre itself.",
-		Args: between(1, math.MaxInt, "the name of a team, and a prompt or none"),
+		Long:              "Goes on with the lead's session, in its folder, and brings its teammates back with their history, tasks and\nmail. With -p it answers one prompt; else it is a conversation. Takes the flags of cadre itself.",
+		Args:              between(1, math.MaxInt, "the name of a team, and a prompt or none"),
+		ValidArgsFunction: complete(ownTeamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lead, err := leadToResume(cmd.Context(), args[0])
 			if err != nil {

@@ -18,7 +18,8 @@ import (
 func newTeamWatch() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch NAME", Short: "Watch a team: members, tasks, questions, mail", Args: exactly(1, "the name of a team"),
-		Long: "Shows a team as it changes, from outside its processes, until it is removed or Ctrl+C.\nWhen the output is no terminal, each change is a line.",
+		Long:              "Shows a team as it changes, from outside its processes, until it is removed or Ctrl+C.\nWhen the output is no terminal, each change is a line.",
+		ValidArgsFunction: complete(teamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return watchTeam(cmd.Context(), places, args[0]) })
 		},
