@@ -33,6 +33,13 @@ func poll(milliseconds int, files ...*os.File) bool {
 	}
 }
 
+// readerGone reports whether nobody can read any more what is written to f.
+func readerGone(f *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+}
+
 // pasteGap is the longest pause inside a paste: a terminal hands over one line
 // at a time, and the next one of a paste is there at once.
 const pasteGap = 25 * time.Millisecond

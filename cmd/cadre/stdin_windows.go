@@ -10,6 +10,9 @@ import (
 // readable is always true: a console cannot be asked.
 func readable(*os.File, time.Duration) bool { return true }
 
+// readerGone is always false: the next write tells.
+func readerGone(*os.File) bool { return false }
+
 // keyboard is stdin as a conversation reads it. A Read that waits cannot be
 // ended here, so it waits in a goroutine of its own, which the end of the
 // process ends.

@@ -159,7 +159,7 @@ func showTeam(ctx context.Context, places []place, name string, asJSON bool) err
 func (p place) mailOf(ctx context.Context, c roster.Roster) []mailView {
 	all := []mailView{}
 	for _, m := range newMailReader(p).all(ctx, c) {
-		all = append(all, mailView{m.to.Agent, m.From, m.Timestamp, m.Read, m.Summary, m.Text})
+		all = append(all, m.view())
 	}
 	return all
 }

@@ -15,7 +15,8 @@ type teamLines struct {
 	roster string
 	tasks  map[string]string // by id
 	asks   map[string]bool
-	mail   map[mailbox.Address]map[mailbox.ID]bool
+	mail   seenMail
+	drawn  bool // at least once
 }
 
 // draw implements [watcher].
@@ -35,6 +36,7 @@ func (l *teamLines) draw(now *teamState) error {
 	}
 	l.asks = asks
 	lines = append(lines, l.newMail(now.mail)...)
+	l.drawn = true
 	if len(lines) == 0 {
 		return nil
 	}
@@ -42,50 +44,61 @@ func (l *teamLines) draw(now *teamState) error {
 	return writeOut([]byte(stamp + strings.Join(lines, "\n"+stamp) + "\n"))
 }
 
-// end implements [watcher].
-func (*teamLines) end() error { return nil }
+// removed implements [watcher].
+func (*teamLines) removed() error { return writeOut([]byte("The team is gone.\n")) }
 
 func (l *teamLines) newTasks(tasks []task.Task) []string {
-	told, lines := make(map[string]string), []string{}
+	now, lines := make(map[string]string), []string{}
 	for _, t := range tasks {
 		if t.Internal() {
 			continue
 		}
 		line := tui.TaskLine(t)
-		told[t.ID] = line
+		now[t.ID] = line
 		if l.tasks[t.ID] != line {
 			lines = append(lines, line)
 		}
 	}
 	for id := range l.tasks {
-		if told[id] == "" {
+		if now[id] == "" {
 			lines = append(lines, "✗ #"+cleanCell(id)+" is not on the list any more")
 		}
 	}
-	l.tasks = told
+	l.tasks = now
 	return lines
 }
 
-// newMail tells what was posted since the last look; at the first, only the newest.
+// newMail are the messages that have come since the last drawing; at the first, only
+// the newest.
 func (l *teamLines) newMail(mail []post) []string {
-	first := l.mail == nil
-	if first {
-		l.mail = make(map[mailbox.Address]map[mailbox.ID]bool)
-	}
-	lines := []string{}
-	for _, m := range mail {
-		if l.mail[m.to] == nil {
-			l.mail[m.to] = make(map[mailbox.ID]bool)
-		}
-		if !l.mail[m.to][m.ID] {
-			l.mail[m.to][m.ID] = true
-			lines = append(lines, m.line())
-		}
-	}
-	if more := len(lines) - newestMail; first && more > 0 {
+	lines := mailLines(l.mail.unseen(mail))
+	if more := len(lines) - newestMail; !l.drawn && more > 0 {
 		lines = append([]string{fmt.Sprintf("✉ %d messages before these: cadre team log tells them", more)}, lines[more:]...)
 	}
 	return lines
+}
+
+// seenMail remembers which messages were shown. Ids are those of an inbox.
+type seenMail map[mailbox.Address]map[mailbox.ID]bool
+
+// unseen returns the messages that it does not know, and remembers them.
+func (s *seenMail) unseen(mail []post) []post {
+	if *s == nil {
+		*s = make(seenMail)
+	}
+	var unseen []post
+	for _, m := range mail {
+		seen := (*s)[m.to]
+		if seen == nil {
+			seen = make(map[mailbox.ID]bool)
+			(*s)[m.to] = seen
+		}
+		if !seen[m.ID] {
+			seen[m.ID] = true
+			unseen = append(unseen, m)
+		}
+	}
+	return unseen
 }
 
 // roster is the members and what they do, in one line.

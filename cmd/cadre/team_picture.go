@@ -49,8 +49,8 @@ func (p *teamPicture) height(columns int) int {
 	return rows
 }
 
-// end leaves the last picture where it is.
-func (p *teamPicture) end() error { return nil }
+// removed implements [watcher]. The last picture stays where it is.
+func (p *teamPicture) removed() error { return writeOut([]byte("The team is gone.\n")) }
 
 // section is a part of the picture. When there is no room for all of it, its end
 // counts more if newest is set, else its beginning.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,19 +15,22 @@ import (
 )
 
 func newTeamWatch() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use: "watch NAME", Short: "Watch a team: members, tasks, questions, mail", Args: exactly(1, "the name of a team"),
-		Long:              "Shows a team as it changes, from outside its processes, until it is removed or Ctrl+C.\nWhen the output is no terminal, each change is a line.",
+		Long:              "Shows a team as it changes, from outside its processes, until the team is removed or you press Ctrl+C.\nWhen the output is not a terminal, each change is a line; with --json, a JSON object (docs/cli.md).",
 		ValidArgsFunction: complete(teamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withPlaces(func(places []place) error { return watchTeam(cmd.Context(), places, args[0]) })
+			return withPlaces(func(places []place) error { return watchTeam(cmd.Context(), places, args[0], newWatcher(asJSON)) })
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object for each change, one per line")
+	return cmd
 }
 
-// look is how often the roster, the questions and the size of the terminal are
-// looked at: no signal tells of their changes.
-const look = time.Second
+// watchInterval is how often a watch reads what no signal tells of: the roster, the
+// questions, the size of the terminal, and whether its reader is still there.
+const watchInterval = time.Second
 
 // teamState is what a watch shows.
 type teamState struct {
@@ -44,15 +46,22 @@ type post struct {
 	mailbox.Message
 }
 
-// watcher shows a team as it is now. draw is called again and again; it need not
-// do anything when nothing has changed. end leaves the terminal in order.
-type watcher interface {
-	draw(now *teamState) error
-	end() error
+func (m post) view() mailView {
+	return mailView{m.to.Agent, m.From, m.Timestamp, m.Read, m.Summary, m.Text}
 }
 
-// newWatcher draws on a terminal, and tells lines elsewhere.
-func newWatcher() watcher {
+// watcher shows a team. draw is called again and again, also when nothing has changed;
+// removed is called once, last, when the team is gone.
+type watcher interface {
+	draw(now *teamState) error
+	removed() error
+}
+
+// newWatcher draws a picture on a terminal; elsewhere it writes a line for each change.
+func newWatcher(asJSON bool) watcher {
+	if asJSON {
+		return &teamChanges{}
+	}
 	if term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("TERM") != "dumb" {
 		return &teamPicture{size: func() (columns, rows int) {
 			columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
@@ -65,7 +74,7 @@ func newWatcher() watcher {
 	return &teamLines{}
 }
 
-func watchTeam(ctx context.Context, places []place, name string) error {
+func watchTeam(ctx context.Context, places []place, name string, shown watcher) error {
 	p, config, err := findTeam(ctx, places, name)
 	if err != nil {
 		return err
@@ -76,34 +85,42 @@ func watchTeam(ctx context.Context, places []place, name string) error {
 	defer stop()
 	posted, stopMail := p.Mail().Watch(mailbox.Address{Team: config.Name, Agent: mailbox.LeadName})
 	defer stopMail()
-	ticks := time.NewTicker(look)
+	ticks := time.NewTicker(watchInterval)
 	defer ticks.Stop()
-	shown, mail := newWatcher(), newMailReader(p)
-	for was := (*teamState)(nil); ; {
+	mail := newMailReader(p)
+	for {
 		now, err := p.stateOf(ctx, config.Name, mail)
 		switch {
-		case errors.Is(err, roster.ErrNotFound):
-			return errors.Join(shown.end(), writeOut([]byte("The team is gone.\n")))
 		case ctx.Err() != nil:
-			return shown.end()
+			return watchEnd(ctx)
+		case errors.Is(err, roster.ErrNotFound):
+			return shown.removed()
 		case err != nil:
-			return errors.Join(shown.end(), err)
-		}
-		if was != nil && reflect.DeepEqual(was, now) {
-			now = was
+			return err
 		}
 		if err := shown.draw(now); err != nil {
 			return err
 		}
-		was = now
 		select {
 		case <-changed:
 		case <-posted:
 		case <-ticks.C:
+			if readerGone(os.Stdout) {
+				return exitWith(exitNoReader)
+			}
 		case <-ctx.Done():
-			return shown.end()
+			return watchEnd(ctx)
 		}
 	}
+}
+
+// watchEnd is the error of a watch that a signal ended: none when a person left.
+func watchEnd(ctx context.Context) error {
+	var s *stopped
+	if errors.As(context.Cause(ctx), &s) && s != byInterrupt {
+		return exitWith(s.code)
+	}
+	return nil
 }
 
 // stateOf reads all that a watch shows.

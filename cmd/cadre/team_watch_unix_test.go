@@ -4,10 +4,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -45,10 +49,10 @@ func watchedTeam(t *testing.T, extra ...string) (env []string) {
 	return env
 }
 
-// What is no terminal gets a line for each change, until the team is gone.
-func TestWatchTellsLines(t *testing.T) {
-	env := watchedTeam(t)
-	watch, _, stderr := command(t, env, "team", "watch", "gamma")
+// startWatch starts a watch whose lines can be received; the channel is closed at its end.
+func startWatch(t *testing.T, env []string, flags ...string) (watch *exec.Cmd, lines <-chan string, stderr *bytes.Buffer) {
+	t.Helper()
+	watch, _, stderr = command(t, env, append([]string{"team", "watch", "gamma"}, flags...)...)
 	watch.Stdout = nil
 	out, err := watch.StdoutPipe()
 	if err != nil {
@@ -57,13 +61,20 @@ func TestWatchTellsLines(t *testing.T) {
 	if err := watch.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := make(chan string, 100)
+	all := make(chan string, 100)
 	go func() {
-		defer close(lines)
+		defer close(all)
 		for scan := bufio.NewScanner(out); scan.Scan(); {
-			lines <- scan.Text()
+			all <- scan.Text()
 		}
 	}()
+	return watch, all, stderr
+}
+
+// What is no terminal gets a line for each change, until the team is gone.
+func TestWatchTellsLines(t *testing.T) {
+	env := watchedTeam(t)
+	watch, lines, stderr := startWatch(t, env)
 	for _, want := range []string{
 		" ● team-lead closed", " ☐ #1 parse  ✗ not proved, exit code 2 at ", " ✉ team-lead → bob: hello",
 	} {
@@ -116,28 +127,91 @@ func TestWatchDraws(t *testing.T) {
 	}
 }
 
-// Whoever read the lines has left: the watch ends at the next one.
-func TestWatchWithoutAReader(t *testing.T) {
+// Programs get everything there is, then each change, an object a line.
+func TestWatchTellsPrograms(t *testing.T) {
 	env := watchedTeam(t)
-	watch, _, stderr := command(t, env, "team", "watch", "gamma")
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	watch, lines, stderr := startWatch(t, env, "--json")
+	next := func() (c teamChange) {
+		t.Helper()
+		line := within(t, "a change", lines)
+		if err := json.Unmarshal([]byte(line), &c); err != nil || c.At.IsZero() {
+			t.Fatalf("%v: %s", err, line)
+		}
+		return c
 	}
-	watch.Stdout = w
-	if err := watch.Start(); err != nil {
-		t.Fatal(err)
+	if c := next(); c.Kind != teamChanged || c.Team.Name != "gamma" || len(c.Team.Members) != 1 {
+		t.Errorf("the team is %+v", c.Team)
 	}
-	w.Close()
-	if _, err := io.ReadAtLeast(r, make([]byte, 1), 1); err != nil {
-		t.Fatal(err)
+	if c := next(); c.Kind != taskChanged || c.Task.ID != "1" || c.Task.Status != "pending" {
+		t.Errorf("the task is %+v", c.Task)
 	}
-	r.Close()
+	if c := next(); c.Kind != mailArrived || c.Mail.To != "bob" || c.Mail.Text != "hello\x1b[2J" {
+		t.Errorf("the mail is %+v", c.Mail)
+	}
 	send, _, _ := command(t, env, "team", "send", "gamma", "team-lead", "go on")
 	if err := send.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if code := exitCode(t, watch); code != exitNoReader || stderr.Len() > 0 {
-		t.Errorf("exit code %d; stderr:\n%s", code, stderr)
+	for _, c := range []teamChange{next(), next()} { // in either order: they are read one after the other
+		switch {
+		case c.Kind == teamChanged && c.Team.Members[0].Unread == 1:
+		case c.Kind == mailArrived && c.Mail.From == "user" && !c.Mail.Read:
+		default:
+			t.Errorf("after a message: %+v", c)
+		}
+	}
+	remove, _, _ := command(t, env, "team", "rm", "gamma", "--yes")
+	if err := remove.Run(); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for line := range lines {
+		last = line
+	}
+	if code := exitCode(t, watch); code != exitDone || !strings.Contains(last, `"kind":"teamRemoved"`) {
+		t.Errorf("exit code %d after %q; stderr:\n%s", code, last, stderr)
+	}
+}
+
+// A person leaves a watch with Ctrl+C; what a supervisor sends is an end like any other.
+func TestSignalsEndAWatch(t *testing.T) {
+	env := watchedTeam(t)
+	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: exitDone, syscall.SIGTERM: exitTerminated} {
+		watch, lines, stderr := startWatch(t, env, "--json")
+		within(t, "the first line", lines)
+		if err := watch.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		for line := range lines {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%v: not a whole line: %q", signal, line)
+			}
+		}
+		if code := exitCode(t, watch); code != want || stderr.Len() > 0 {
+			t.Errorf("%v: exit code %d, want %d; stderr:\n%s", signal, code, want, stderr)
+		}
+	}
+}
+
+// Whoever read the lines has left: the watch ends, also when nothing changes any more.
+func TestWatchWithoutAReader(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--json"}} {
+		watch, _, stderr := command(t, watchedTeam(t), append([]string{"team", "watch", "gamma"}, flags...)...)
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch.Stdout = w
+		if err := watch.Start(); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if _, err := io.ReadAtLeast(r, make([]byte, 1), 1); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		if code := exitCode(t, watch); code != exitNoReader || stderr.Len() > 0 {
+			t.Errorf("%q: exit code %d; stderr:\n%s", flags, code, stderr)
+		}
 	}
 }
