@@ -33,7 +33,7 @@ func runAsChild() {
 	var err error
 	switch fields[1] {
 	case "repeat":
-		err = repeatAndDie(ctx, root, fields[2], number(fields[3]), fields[4] == "half")
+		err = repeatAndDie(ctx, root, fields[2], number(fields[3]), fields[4] == "true")
 	case "post":
 		err = postMany(ctx, root, fields[2], number(fields[3]))
 	case "foreign":
@@ -64,15 +64,25 @@ func number(s string) int {
 	return n
 }
 
-// repeatAndDie repeats an action until it is killed at the n-th call of the file
-// layer: before the call, or with half of it written. With n = 0 it does it
-// three times and prints the number of calls.
+// repeatAndDie repeats an action until it is killed at the n-th call of the file layer
+// that changes what is stored: before the call, or with half of it written. With n = 0
+// it is not killed, and prints a line for each of these calls.
 func repeatAndDie(ctx context.Context, root layout.Root, action string, n int, half bool) error {
-	faulty := &fsx.Faulty{FS: fsx.OS}
+	changes := 0
+	faulty := &fsx.Faulty{FS: fsx.OS, Decide: func(c fsx.Call) *fsx.Fault {
+		if !c.Changes {
+			return nil
+		}
+		changes++
+		if n == 0 {
+			fmt.Println("change", c.Op)
+		}
+		if n == 0 || changes != n {
+			return nil
+		}
+		return &fsx.Fault{Short: half, Then: dieNow}
+	}}
 	s := filestore.New(root, filestore.WithFS(faulty))
-	if n > 0 {
-		faulty.Decide = fsx.FailNth(n, fsx.Fault{Short: half, Then: dieNow})
-	}
 	for i := 1; i <= killRounds; i++ {
 		ack, err := everyKillAction()[action].act(ctx, s, i)
 		if err != nil {
@@ -80,7 +90,6 @@ func repeatAndDie(ctx context.Context, root layout.Root, action string, n int, h
 		}
 		fmt.Println("ack", ack)
 	}
-	fmt.Println("calls", faulty.Calls())
 	return nil
 }
 

@@ -136,7 +136,7 @@ func (c *crowd) run(t *testing.T, stdin *os.File, mode, name string, more ...str
 func TestProcessesShareAnInbox(t *testing.T) {
 	senders, each, readers := 8, 25, 4
 	if testWhole {
-		senders, each = 64, 200
+		senders, each = 64, 100
 	}
 	c := &crowd{root: layout.Root(t.TempDir()), acked: make(map[string][]string)}
 	s := open(t, c.root)

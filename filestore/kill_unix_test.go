@@ -418,63 +418,94 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	for name, action := range everyKillAction() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			calls := childCalls(t, name, action)
-			points := rand.Perm(calls)
+			points := killPoints(t, name, action)
 			if !testWhole {
-				points = points[:min(5, calls)]
+				rand.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+				points = points[:min(8, len(points))]
 			}
-			for _, n := range points {
-				killOnce(t, name, action, n+1, "before")
-				if !action.untorn {
-					killOnce(t, name, action, n+1, "half")
-				}
+			for _, p := range points {
+				killOnce(t, name, action, p)
 			}
 		})
 	}
 }
 
-// childCalls is the number of calls when nobody is killed.
-func childCalls(t *testing.T, name string, action killAction) int {
-	root := layout.Root(t.TempDir())
-	check(t, action.setup(t.Context(), open(t, root)))
-	acks := runChild(t, childEnv(string(root), "repeat", name, "0", "-"))
-	last := acks[len(acks)-1]
-	if len(acks) != killRounds+1 || !strings.HasPrefix(last, "calls ") {
-		t.Fatalf("child said %q", acks)
-	}
-	return number(strings.TrimPrefix(last, "calls "))
+// killPoint is where a child is killed: before its n-th change of what is stored, or
+// with half of it written. Kills between two changes leave the same files, so one of
+// them is enough, the last; it is held to what the child would have acknowledged by the
+// first and by the last.
+type killPoint struct {
+	change      int // counted from 1
+	half        bool
+	least, most int // how many acknowledgements are printed before
 }
 
-func killOnce(t *testing.T, name string, action killAction, n int, half string) {
+// killPoints lists the points that differ, and tries what happens when nobody is killed.
+func killPoints(t *testing.T, name string, action killAction) []killPoint {
 	t.Helper()
-	where := fmt.Sprintf("killed at call %d (%s)", n, half)
+	lines := killOnce(t, name, action, killPoint{least: killRounds, most: killRounds})
+	var points []killPoint
+	changes, least, acked := 0, 0, 0
+	for _, line := range lines {
+		op, isChange := strings.CutPrefix(line, "change ")
+		if !isChange {
+			acked++
+			continue
+		}
+		changes++
+		p := killPoint{change: changes, least: least, most: acked}
+		points = append(points, p)
+		if strings.HasPrefix(op, "write") && !action.untorn {
+			p.half, p.least = true, acked
+			points = append(points, p)
+		}
+		least = acked
+	}
+	if acked != killRounds || len(points) == 0 {
+		t.Fatalf("child said %q", lines)
+	}
+	return points
+}
+
+// killOnce kills a child at a point, or at none, and returns what it said until then.
+func killOnce(t *testing.T, name string, action killAction, p killPoint) (lines []string) {
+	t.Helper()
+	where := fmt.Sprintf("killed at change %d (half of it written: %v)", p.change, p.half)
 	root := layout.Root(t.TempDir())
 	check(t, action.setup(t.Context(), open(t, root)))
-	lines := runChild(t, childEnv(string(root), "repeat", name, strconv.Itoa(n), half))
+	lines = runChild(t, childEnv(string(root), "repeat", name, strconv.Itoa(p.change), strconv.FormatBool(p.half)))
 	// The dead one's locks are taken over: nobody waits until they are stale.
 	ctx, cancel := context.WithTimeout(t.Context(), dirlock.Stale/2)
 	defer cancel()
 	kept, err := action.kept(ctx, open(t, root))
 	if err != nil {
 		t.Errorf("%s: %v", where, err)
-		return
+		return lines
 	}
+	acked := 0
 	for _, line := range lines {
-		acked, ok := strings.CutPrefix(line, "ack ")
-		if ok && !slices.Contains(kept, acked) {
-			t.Errorf("%s: %s was acknowledged and is lost; kept %v", where, acked, kept)
+		ack, ok := strings.CutPrefix(line, "ack ")
+		if !ok {
+			continue
+		}
+		if acked++; !slices.Contains(kept, ack) {
+			t.Errorf("%s: %s was acknowledged and is lost; kept %v", where, ack, kept)
 		}
 	}
 	if unique := slices.Compact(slices.Sorted(slices.Values(kept))); len(unique) != len(kept) {
 		t.Errorf("%s: something is there twice: %v", where, kept)
 	}
-	if len(kept) > len(lines)+1 {
-		t.Errorf("%s: %v is there, acknowledged were %q", where, kept, lines)
+	if acked != p.most {
+		t.Errorf("%s: the child said %q, want %d acknowledgements", where, lines, p.most)
+	}
+	if len(kept) > p.least+1 {
+		t.Errorf("%s: %v is there, and only %d may have been acknowledged", where, kept, p.least)
 	}
 	if err := action.next(ctx, open(t, root)); err != nil {
 		t.Errorf("%s: the next writer: %v", where, err)
 	}
 	noLeftovers(t, root, where)
+	return lines
 }
 
 // runChild runs the test binary as a child and returns what it printed. It may

@@ -30,7 +30,8 @@ func TestMailStaysInOrderWhateverFails(t *testing.T) {
 				for n, calls := 1, 1; n <= calls; n++ {
 					root := layout.Root(t.TempDir())
 					check(t, open(t, root).Mail().Post(t.Context(), faultBox, post("w2", before, "", "2026-11-21T03:18:57.981Z", "")))
-					faulty := &fsx.Faulty{FS: patient{fsx.OS}, Decide: fsx.FailNth(n, fault)}
+					failure := &nthFailure{n: n, faults: []fsx.Fault{fault}}
+					faulty := &fsx.Faulty{FS: patient{fsx.OS}, Decide: failure.decide}
 					s := open(t, root, filestore.WithFS(faulty))
 					reader := &orderedReader{seen: make(map[mailbox.ID]bool)}
 					for i := range count {
@@ -39,7 +40,7 @@ func TestMailStaysInOrderWhateverFails(t *testing.T) {
 						}
 						reader.read(t, s)
 					}
-					calls = faulty.Calls()
+					calls = failure.calls
 					reader.read(t, s)
 					where := fmt.Sprintf("call %d of %d: (-want +got)\n", n, calls)
 					if diff := cmp.Diff(append([]string{before}, want...), reader.texts); diff != "" {

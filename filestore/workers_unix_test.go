@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,17 +99,32 @@ func workAsChild(ctx context.Context, root layout.Root, owner, last string) erro
 	return workThrough(ctx, root, owner, last, func(id string) { fmt.Println("ack", id) })
 }
 
+// fillChangeLog makes the log of a list's changes nearly as long as it may be, so that
+// it is started anew while the workers use it.
+func fillChangeLog(t *testing.T, root layout.Root) {
+	t.Helper()
+	_, queue := root.LockQueue(filepath.Join(root.TaskList("t"), ".lock"))
+	log := filepath.Join(filepath.Dir(queue), "changes")
+	write(t, log, "\n=0123456789abcdef\n"+strings.Repeat("\n1\n", 21_000))
+	t.Cleanup(func() {
+		if data, err := os.ReadFile(log); err != nil || strings.Contains(string(data), "=0123456789abcdef") {
+			t.Errorf("the log was not started anew: %v", err)
+		}
+	})
+}
+
 // Sixteen workers do all of a list, each task once, none before its blockers,
 // and each worker one at a time.
 func TestWorkersShareATaskList(t *testing.T) {
 	workers, total := 16, 300
 	if testWhole {
-		total = 10_000
+		total = 1_000
 	}
 	root := layout.Root(t.TempDir())
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	randomDAG(t, root, total, seed)
+	fillChangeLog(t, root)
 	var mu sync.Mutex
 	owners := make(map[string]string)
 	claimed := func(owner, id string) {

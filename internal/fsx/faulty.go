@@ -3,6 +3,7 @@ package fsx
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -14,6 +15,17 @@ type Call struct {
 	N    int
 	Op   string
 	Path string
+	// Changes says that the call may change what is stored. The others only look at
+	// it, or lock, or wait for the disk: a process that is killed before one of these
+	// leaves what it would leave if it were killed before the next.
+	Changes bool
+}
+
+// changing are the operations that may change what is stored; writes do
+// too, and those that open a file and may make or empty it.
+var changing = map[string]bool{
+	"mkdir": true, "rename": true, "renamenew": true, "remove": true, "symlink": true, "chtimes": true,
+	"truncate": true,
 }
 
 // Fault is what happens to a call instead.
@@ -48,16 +60,16 @@ func FailNth(n int, fault Fault) func(Call) *Fault {
 // Calls is the number of calls so far.
 func (f *Faulty) Calls() int { return int(f.calls.Load()) }
 
-func (f *Faulty) fault(op, path string) *Fault {
+func (f *Faulty) fault(op, path string, changes bool) *Fault {
 	n := int(f.calls.Add(1))
 	if f.Decide == nil {
 		return nil
 	}
-	return f.Decide(Call{n, op, path})
+	return f.Decide(Call{n, op, path, changes})
 }
 
 func (f *Faulty) check(op, path string) error {
-	if fault := f.fault(op, path); fault != nil {
+	if fault := f.fault(op, path, changing[op]); fault != nil {
 		return fault.fail(op, path)
 	}
 	return nil
@@ -72,8 +84,8 @@ func (t *Fault) fail(op, path string) error {
 
 // OpenFile implements [FS].
 func (f *Faulty) OpenFile(path string, flag int, mode fs.FileMode) (File, error) {
-	if err := f.check("openfile", path); err != nil {
-		return nil, err
+	if fault := f.fault("openfile", path, flag&(os.O_CREATE|os.O_TRUNC) != 0); fault != nil {
+		return nil, fault.fail("openfile", path)
 	}
 	file, err := f.FS.OpenFile(path, flag, mode)
 	if err != nil {
@@ -188,7 +200,7 @@ func (f *faultyFile) WriteAt(p []byte, at int64) (int, error) {
 }
 
 func (f *faultyFile) write(op string, p []byte, write func([]byte) (int, error)) (int, error) {
-	fault := f.faulty.fault(op, f.Name())
+	fault := f.faulty.fault(op, f.Name(), true)
 	if fault == nil {
 		return write(p)
 	}
