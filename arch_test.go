@@ -91,10 +91,6 @@ var largeTypes = map[string]string{
 	"cadre.Config":      "what a program may set about its runtime",
 	"main.options":      "a field for each flag of the command line",
 	"tool.parsedSchema": "a field for each keyword of JSON Schema",
-
-	// To be cut up.
-	"team.Teams": "every act of a lead",
-	"team.Seat":  "every act of a member",
 }
 
 // largePackages are the packages that may have more files, and why.

@@ -28,7 +28,7 @@ func (e *OpenWorkError) Error() string {
 // with an [*OpenWorkError] when the lead has not been at work for as long as the
 // setting printWaitCeilingMs says.
 func (r *Runtime) Settled(ctx context.Context) error {
-	work := &work{r.main, r.tree, r.jobs, r.teams, r.stores.tasks}
+	work := &work{r.main, r.tree, r.jobs, r.teams}
 	ceiling := r.settings.PrintWaitCeiling
 	timer := time.NewTimer(ceiling)
 	defer timer.Stop()
@@ -78,7 +78,6 @@ type work struct {
 	tree  *session.Tree
 	jobs  *job.Pool
 	teams *team.Teams
-	tasks task.Store
 }
 
 // quiet reports whether nothing is at work.
@@ -130,7 +129,7 @@ func (w *work) open(ctx context.Context) []string {
 	} else if what != "" && !slices.Contains(open, what) {
 		open = append(open, what)
 	}
-	list, err := w.tasks.List(ctx, w.teams.TaskList(w.main.Caller()))
+	list, err := w.teams.Tasks.List(ctx, w.main.Caller())
 	if err != nil {
 		return append(open, err.Error())
 	}

@@ -21,7 +21,7 @@ func Blockers(list []Task, t Task) []string {
 	return open
 }
 
-// Claimable reports whether anybody may take t: pending, nobody's, not held
+// Claimable reports whether anybody may take t: pending, unassigned, not held
 // back, and not another program's bookkeeping.
 func Claimable(list []Task, t Task) bool {
 	return t.Status == Pending && t.Owner == "" && !t.Internal() && len(Blockers(list, t)) == 0

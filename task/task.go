@@ -33,7 +33,7 @@ type Task struct {
 	Subject     string
 	Description string
 	ActiveForm  string // "" when absent
-	Owner       string // "" when nobody's
+	Owner       string // "" when unassigned
 	Status      Status
 	Blocks      []string
 	BlockedBy   []string
@@ -54,7 +54,7 @@ type Change struct {
 	Subject      *string
 	Description  *string
 	ActiveForm   *string
-	Owner        *string // "" makes it nobody's
+	Owner        *string // "" unassigns it
 	Take         string  // who takes it: [ErrTaken] when another has it, [ErrBlocked] when it is pending and held back
 	Status       *Status // Deleted removes the task and its id from all others
 	AddBlocks    []string

@@ -51,7 +51,7 @@ type Questions struct {
 
 func newQuestions(t *Teams, seat *Seat) *Questions {
 	return &Questions{
-		seat: seat, records: t.records, seals: t.seals, isOurs: t.isOurs, publish: t.publish,
+		seat: seat, records: t.options.Records, seals: t.options.Seals, isOurs: t.members.isOurs, publish: t.options.Publish,
 		deliver: t.options.Answered, trustUnsigned: t.options.Policy.TrustUnsigned,
 		changing: ctxlock.New(), delivering: make(map[string]bool), reported: make(map[string]bool),
 	}

@@ -97,20 +97,20 @@ func (o *observation) gatherEvidence(ctx context.Context, who mailbox.Address, m
 	if notes, w.last, err = o.notes(ctx, who.Agent, joinedAt(m)); err != nil {
 		return w, err
 	}
-	mails, err := o.teams.mail.All(ctx, who)
+	mails, err := o.teams.options.Mail.All(ctx, who)
 	if err != nil {
 		return w, err
 	}
 	w.compareTimes(mails, notes, joinedAt(m))
-	if w.ours, err = o.teams.isOurs(ctx, who); err != nil {
+	if w.ours, err = o.teams.members.isOurs(ctx, who); err != nil {
 		return w, err
 	}
 	if w.apart && !w.ours {
-		if w.lastRest, err = o.teams.restedAt(ctx, who); err != nil {
+		if w.lastRest, err = restedAt(ctx, o.teams.options.Records, who); err != nil {
 			return w, err
 		}
 	}
-	w.present, w.known, err = o.teams.Present(ctx, who)
+	w.present, w.known, err = o.teams.members.present(ctx, who)
 	return w, err
 }
 
@@ -152,7 +152,7 @@ func joinedAt(m *roster.Member) string {
 // last, and what it said then. What a former agent of its name said does not count.
 func (o *observation) notes(ctx context.Context, name, joined string) (at []string, last lastTurn, err error) {
 	if !o.read {
-		o.mail, err = o.teams.mail.All(ctx, mailbox.Address{Team: o.config.Name, Agent: mailbox.LeadName})
+		o.mail, err = o.teams.options.Mail.All(ctx, mailbox.Address{Team: o.config.Name, Agent: mailbox.LeadName})
 		if err != nil {
 			return nil, lastTurn{}, err
 		}
@@ -177,9 +177,9 @@ func (o *observation) notes(ctx context.Context, name, joined string) (at []stri
 
 // restedAt is when the word of a teammate was last seen to go from work to rest; ""
 // for never, and while it was last seen at work.
-func (t *Teams) restedAt(ctx context.Context, who mailbox.Address) (string, error) {
+func restedAt(ctx context.Context, records roster.Records, who mailbox.Address) (string, error) {
 	var seen roster.Activity
-	err := roster.GetRecord(ctx, t.records, who.Team, roster.RecordActivity, who.Agent, &seen)
+	err := roster.GetRecord(ctx, records, who.Team, roster.RecordActivity, who.Agent, &seen)
 	if errors.Is(err, roster.ErrNoRecord) {
 		return "", nil
 	}

@@ -56,7 +56,7 @@ func (a *waiting) over(t *testing.T) bool {
 
 func (p *parley) task(t *testing.T, subject string) string {
 	t.Helper()
-	created, err := p.CreateTask(t.Context(), leader, task.Task{Subject: subject, Status: task.Pending})
+	created, err := p.Tasks.Create(t.Context(), leader, task.Task{Subject: subject, Status: task.Pending})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestAwaitWithoutATeam(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newParley(t, team.Policy{})
 		solo := tool.Caller{SessionID: "solo"}
-		if _, err := p.CreateTask(t.Context(), solo, task.Task{Subject: "one"}); err != nil {
+		if _, err := p.Tasks.Create(t.Context(), solo, task.Task{Subject: "one"}); err != nil {
 			t.Fatal(err)
 		}
 		a := await(t, p.Teams, solo, team.Awaited{Tasks: []string{"1"}})

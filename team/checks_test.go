@@ -52,7 +52,7 @@ func TestAClaimedTaskGetsItsCheckFromTheLead(t *testing.T) {
 		if _, err := p.UpdateTask(t.Context(), tt.by, created.ID, tt.change); tt.ok != (err == nil) || !tt.ok && !errors.Is(err, team.ErrCheck) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		after, err := p.Task(t.Context(), leader, created.ID)
+		after, err := p.Tasks.Get(t.Context(), leader, created.ID)
 		if (after.Check() == "true") != tt.ok || err != nil {
 			t.Errorf("%s: the check is %q, %v", tt.name, after.Check(), err)
 		}
@@ -97,7 +97,7 @@ func TestWhoMayChangeAChecksTask(t *testing.T) {
 		if tt.ok != (err == nil) || !tt.ok && !errors.Is(err, team.ErrCheck) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		after, err := p.Task(t.Context(), leader, created.ID)
+		after, err := p.Tasks.Get(t.Context(), leader, created.ID)
 		if !tt.ok && (err != nil || after.Check() != "go test") {
 			t.Errorf("%s: check %q, %v", tt.name, after.Check(), err)
 		}
@@ -106,7 +106,7 @@ func TestWhoMayChangeAChecksTask(t *testing.T) {
 
 func TestTaskThatBringsItsEvidence(t *testing.T) {
 	p := newParley(t, team.Policy{})
-	_, err := p.CreateTask(t.Context(), leader, task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test","checked":{"command":"go test","passed":true}}`)})
+	_, err := p.Tasks.Create(t.Context(), leader, task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test","checked":{"command":"go test","passed":true}}`)})
 	if !errors.Is(err, team.ErrCheck) {
 		t.Errorf("error %v", err)
 	}
@@ -116,7 +116,7 @@ func TestTaskThatBringsItsEvidence(t *testing.T) {
 func TestSoloSessionChangesItsChecks(t *testing.T) {
 	p := newParley(t, team.Policy{})
 	solo := tool.Caller{SessionID: "solo"}
-	if _, err := p.CreateTask(t.Context(), solo, task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test"}`)}); err != nil {
+	if _, err := p.Tasks.Create(t.Context(), solo, task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	out, err := p.UpdateTask(t.Context(), solo, "1", task.Change{Metadata: metadata(t, `{"check":null}`)})
@@ -130,14 +130,14 @@ func TestKeepEvidence(t *testing.T) {
 	if _, err := p.lists.Create(t.Context(), "alpha", task.Task{Subject: "x", Metadata: metadata(t, `{"check":"go test"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := p.KeepEvidence(t.Context(), mate("w1"), "1", task.Evidence{Command: "go test", Passed: true, By: "w1"})
+	kept, err := p.Tasks.KeepEvidence(t.Context(), mate("w1"), "1", task.Evidence{Command: "go test", Passed: true, By: "w1"})
 	if e, ok := kept.Checked(); err != nil || !ok || !e.Passed || e.By != "w1" {
 		t.Errorf("evidence %+v, %v, %v", e, ok, err)
 	}
 	if told := of[event.TaskChanged](p.events); len(told) != 1 || told[0].List != "alpha" {
 		t.Errorf("told %+v", told)
 	}
-	if _, err := p.KeepEvidence(t.Context(), mate("w1"), "9", task.Evidence{}); !errors.Is(err, task.ErrNotFound) {
+	if _, err := p.Tasks.KeepEvidence(t.Context(), mate("w1"), "9", task.Evidence{}); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestCheckIsHandedOutWithItsTask(t *testing.T) {
 		w := alpha(t, "w1", "w2")
 		for range 2 {
 			item := task.Task{Subject: "parse", Description: "d", Status: task.Pending, Metadata: metadata(t, `{"check":"go test ./parse"}`)}
-			if _, err := w.CreateTask(t.Context(), leader, item); err != nil {
+			if _, err := w.Tasks.Create(t.Context(), leader, item); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -45,7 +45,7 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 	}
 	in = &Inbox{
 		teams: t, deliveries: newDeliveries(shown), retry: signal.New(), stop: func() {},
-		others: newWatches(t.mail),
+		others: newWatches(t.options.Mail),
 	}
 	in.shown.Store(&shown)
 	if by.Team != "" {
@@ -53,9 +53,7 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 		return in, ok
 	}
 	in.session = by.SessionID
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.leadOf(by.SessionID).inbox = in
+	t.crews.openInbox(in)
 	return in, true
 }
 
@@ -63,17 +61,8 @@ func (t *Teams) Inbox(by tool.Caller, shown []mailbox.ID) (in *Inbox, ok bool) {
 func (in *Inbox) Close() {
 	in.stop()
 	in.others.close()
-	if in.mate != nil {
-		return
-	}
-	t := in.teams
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if l, ok := t.leads[in.session]; ok && l.inbox == in {
-		l.inbox = nil
-		if l.seat == nil {
-			delete(t.leads, in.session)
-		}
+	if in.mate == nil {
+		in.teams.crews.closeInbox(in)
 	}
 }
 
@@ -131,15 +120,9 @@ func (in *Inbox) Next(ctx context.Context) ([]Mail, error) {
 // and notes of the runtime.
 func (in *Inbox) place() (*Seat, <-chan struct{}, []Mail) {
 	if in.mate != nil {
-		return in.mate, in.mate.left, nil
+		return in.mate, in.mate.Left(), nil
 	}
-	t := in.teams
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.leadOf(in.session)
-	notes := l.notes
-	l.notes = nil
-	return l.seat, l.changed, notes
+	return in.teams.crews.takeNotes(in.session)
 }
 
 // follow watches the mail of a seat, if it does not already.
@@ -151,7 +134,7 @@ func (in *Inbox) follow(seat *Seat) {
 	in.others.set(nil)
 	in.seat, in.mail, in.stop, in.due, in.failed = seat, nil, func() {}, false, false
 	if seat != nil {
-		in.mail, in.stop = in.teams.mail.Watch(seat.Address())
+		in.mail, in.stop = in.teams.options.Mail.Watch(seat.Address())
 		in.due = true
 	}
 }
@@ -216,7 +199,7 @@ func (in *Inbox) read(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 		return nil, false, err
 	}
 	in.deliveries.beginReading()
-	unread, err := in.teams.mail.Unread(ctx, seat.Address())
+	unread, err := in.teams.options.Mail.Unread(ctx, seat.Address())
 	if err != nil {
 		in.deliveries.abortReading()
 		return nil, false, err
@@ -241,7 +224,7 @@ func (in *Inbox) read(ctx context.Context, seat *Seat) (mails []Mail, silent boo
 			silent = true
 			in.deliveries.queueMark(a.mail.IDs...) // without ids it stays unread
 		}
-		in.teams.publishArrival(seat, m, a.from)
+		in.teams.outbox.publishArrival(seat, m, a.from)
 	}
 	if markErr := in.markRead(ctx); err == nil {
 		err = markErr
@@ -276,12 +259,7 @@ func (in *Inbox) owner() *Seat {
 	if in.mate != nil {
 		return in.mate
 	}
-	in.teams.mu.Lock()
-	defer in.teams.mu.Unlock()
-	if l, ok := in.teams.leads[in.session]; ok {
-		return l.seat
-	}
-	return nil
+	return in.teams.crews.ledBy(in.session)
 }
 
 // GiveBack says that mail could not be shown after all: it comes again. Any
@@ -305,7 +283,7 @@ func (in *Inbox) retryLater() { in.retry.Raise() }
 func (in *Inbox) markRead(ctx context.Context) error {
 	var first error
 	for at, ids := range in.deliveries.drainMarks() {
-		if err := in.teams.mail.MarkRead(ctx, at, ids); err != nil {
+		if err := in.teams.options.Mail.MarkRead(ctx, at, ids); err != nil {
 			in.deliveries.requeueMarks(at, ids)
 			if first == nil {
 				first = err
@@ -315,6 +293,15 @@ func (in *Inbox) markRead(ctx context.Context) error {
 		in.deliveries.noteRead(ids)
 	}
 	return first
+}
+
+// markLeadRead marks mail of a lead read. While its inbox is open, that does it, since
+// it keeps account of what is marked.
+func (t *Teams) markLeadRead(ctx context.Context, lead *Seat, ids []mailbox.ID) error {
+	if inbox := t.crews.inbox(lead.session); inbox != nil {
+		return inbox.Shown(ctx, ids)
+	}
+	return t.options.Mail.MarkRead(ctx, lead.Address(), ids)
 }
 
 // watches is a watch over several inboxes at once. Its methods belong to one

@@ -2,7 +2,6 @@ package team
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -23,55 +22,27 @@ import (
 // another process is this teammate already.
 func (t *Teams) Join(ctx context.Context, by tool.Caller) (*Seat, error) {
 	who := mailbox.Address{Team: by.Team, Agent: by.AgentName}
-	config, member, err := t.awaitMember(ctx, who)
+	config, member, err := t.members.await(ctx, who)
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", who, err)
 	}
-	leave, err := t.presence.Enter(ctx, who)
+	leave, err := t.options.Presence.Enter(ctx, who)
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", who, err)
 	}
 	seat := newSeat(t, by.Team, by.AgentName, by.SessionID)
-	seat.Color, seat.paneID, seat.backend, seat.release, seat.own = member.Color, member.PaneID, member.BackendType, leave, true
+	seat.Color, seat.paneID, seat.backend, seat.own = member.Color, member.PaneID, member.BackendType, true
+	seat.ending.release = leave
 	if err := seat.rememberSelf(ctx, by); err != nil {
 		return nil, errors.Join(fmt.Errorf("join as %s: %w", who, err), leave())
 	}
-	t.mu.Lock()
-	crew, ok := t.crews[by.Team]
-	if !ok {
-		crew = newCrew()
-		crew.leadSession = config.LeadSessionID
-		t.crews[by.Team] = crew
-	}
-	crew.mates[by.AgentName] = seat
-	t.mu.Unlock()
-	t.publish(seat.agent(), event.TeamChanged{Team: by.Team, Members: rosterOf(config)})
+	t.crews.addSelf(seat, config.LeadSessionID)
+	t.options.Publish(seat.agent(), event.TeamChanged{Team: by.Team, Members: rosterOf(config)})
 	return seat, nil
 }
 
 // joinPoll is how often a teammate looks whether its lead has written it down.
 const joinPoll = 50 * time.Millisecond
-
-// awaitMember waits until an agent is on its team's roster. That there is no
-// roster, or one that cannot be read, may be only for this moment.
-func (t *Teams) awaitMember(ctx context.Context, who mailbox.Address) (roster.Roster, roster.Member, error) {
-	tick := time.NewTicker(joinPoll)
-	defer tick.Stop()
-	for {
-		config, err := t.store.Load(ctx, who.Team)
-		if err == nil {
-			if m := config.Find(who.Agent); m != nil && m.AgentID != config.LeadAgentID {
-				return config, *m, nil
-			}
-			err = &roster.UnknownMemberError{Name: who.Agent, Team: who.Team}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return roster.Roster{}, roster.Member{}, fmt.Errorf("%w: %w", err, context.Cause(ctx))
-		}
-	}
-}
 
 // Remember keeps what it takes to bring the teammate back, in place of what was
 // kept before.
@@ -80,13 +51,13 @@ func (s *Seat) Remember(ctx context.Context, r roster.AgentRecord) error {
 	if r.Since.IsZero() {
 		r.Since = time.Now().UTC()
 	}
-	return s.teams.records.Put(ctx, s.Team, roster.RecordAgent, s.Name, jsonx.MustMarshal(r))
+	return s.teams.options.Records.Put(ctx, s.Team, roster.RecordAgent, s.Name, jsonx.MustMarshal(r))
 }
 
 // rememberSelf adds to what was kept of a teammate what its own process knows:
 // that it is ours, and where its conversation lies.
 func (s *Seat) rememberSelf(ctx context.Context, by tool.Caller) error {
-	r, _, err := s.teams.record(ctx, s.Address())
+	r, _, err := s.teams.members.record(ctx, s.Address())
 	if err != nil {
 		return err
 	}
@@ -103,7 +74,7 @@ func (s *Seat) EndWithoutLead(ctx context.Context) (bool, error) {
 	if _, err := s.config(ctx); errors.Is(err, roster.ErrNotFound) {
 		return true, nil // there is no team to come back to
 	}
-	r, _, err := s.teams.record(ctx, s.Address())
+	r, _, err := s.teams.members.record(ctx, s.Address())
 	if err != nil {
 		return false, err
 	}
@@ -111,7 +82,7 @@ func (s *Seat) EndWithoutLead(ctx context.Context) (bool, error) {
 	if err := s.Remember(ctx, r); err != nil {
 		return false, err
 	}
-	present, known, err := s.teams.LeadPresent(ctx, s.Team)
+	present, known, err := s.teams.members.leadPresent(ctx, s.Team)
 	if err == nil && known && !present {
 		return true, nil
 	}
@@ -122,28 +93,13 @@ func (s *Seat) EndWithoutLead(ctx context.Context) (bool, error) {
 // CheckedIn records that a teammate with a process of its own has been seen running.
 // It does nothing for a program of ours, which records that itself ([Teams.Join]).
 func (s *Seat) CheckedIn(ctx context.Context) error {
-	r, _, err := s.teams.record(ctx, s.Address())
+	r, _, err := s.teams.members.record(ctx, s.Address())
 	if err != nil || r.Signs || !r.Starting {
 		return err
 	}
-	if _, ours, err := s.teams.presence.Find(ctx, s.Address()); ours || err != nil {
+	if _, ours, err := s.teams.options.Presence.Find(ctx, s.Address()); ours || err != nil {
 		return err
 	}
 	r.Starting = false
 	return s.Remember(ctx, r)
-}
-
-// record is what was kept of a teammate; ok is false when nothing was.
-func (t *Teams) record(ctx context.Context, who mailbox.Address) (r roster.AgentRecord, ok bool, err error) {
-	doc, err := t.records.Get(ctx, who.Team, roster.RecordAgent, who.Agent)
-	if errors.Is(err, roster.ErrNoRecord) {
-		return roster.AgentRecord{}, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(doc, &r)
-	}
-	if err != nil {
-		return roster.AgentRecord{}, false, fmt.Errorf("read what is kept of %s: %w", who, err)
-	}
-	return r, true, nil
 }

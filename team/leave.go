@@ -9,12 +9,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team/protocol"
 )
+
+// departures remove teammates from their teams. Its methods may be called from any
+// goroutine.
+type departures struct {
+	crews    *crews
+	members  *members
+	outbox   *outbox
+	verifier *verifier
+	tasks    task.Store
+	backend  Backend // nil: no teammate runs in this process, or was started by it
+	changes  *broadcast
+	// shown lists the mail that stands in a teammate's conversation ([Options].Shown).
+	shown func(ctx context.Context, r roster.AgentRecord) ([]mailbox.ID, error)
+}
 
 // departure is a teammate's leaving of its team, which several may notice at
 // once and one carries out.
@@ -26,20 +41,17 @@ type departure struct {
 	released []task.Task   // what was the teammate's
 }
 
-// depart takes a teammate off its team: end stops it, its open tasks become
-// unassigned, it is removed from the roster, and unless why is "" its lead gets a notice by mail.
-// Of several calls the first does the work and the others wait for it; after an
-// error the next call tries again. It returns the tasks that were released.
-func (t *Teams) depart(ctx context.Context, who mailbox.Address, why string, end func() error) ([]task.Task, error) {
-	t.mu.Lock()
-	crew, ok := t.crews[who.Team]
-	if !ok {
-		t.mu.Unlock()
-		return nil, nil // the team is gone, and everybody with it
+// depart removes a teammate from its team: end stops it, its open tasks become
+// unassigned, it is removed from the roster, its unread mail is returned, and unless why
+// is "" its lead gets a notice by mail. Of several calls the first does the work and the
+// others wait for it; after an error the next call tries again. It returns the tasks
+// that were released.
+func (ds *departures) depart(ctx context.Context, who mailbox.Address, why string, end func() error) ([]task.Task, error) {
+	d, first := ds.crews.beginDeparture(who, why)
+	if d == nil {
+		return nil, nil
 	}
-	d, ok := crew.departures[who.Agent]
-	if ok && !d.failed() {
-		t.mu.Unlock()
+	if !first {
 		select {
 		case <-d.done:
 			return d.released, d.err
@@ -47,18 +59,12 @@ func (t *Teams) depart(ctx context.Context, who mailbox.Address, why string, end
 			return nil, context.Cause(ctx)
 		}
 	}
-	again := &departure{seat: crew.mates[who.Agent], why: why, done: make(chan struct{})}
-	if ok {
-		again.released = d.released
+	if d.seat != nil {
+		d.seat.leave()
 	}
-	crew.departures[who.Agent] = again
-	t.mu.Unlock()
-	if again.seat != nil {
-		again.seat.leave()
-	}
-	again.err = t.carryOut(ctx, again, who, end)
-	close(again.done)
-	return again.released, again.err
+	d.err = ds.carryOut(ctx, d, who, end)
+	close(d.done)
+	return d.released, d.err
 }
 
 // failed reports whether the departure was tried and went wrong.
@@ -72,87 +78,79 @@ func (d *departure) failed() bool {
 }
 
 // carryOut does the steps of a departure; each may be done twice.
-func (t *Teams) carryOut(ctx context.Context, d *departure, who mailbox.Address, end func() error) error {
+func (ds *departures) carryOut(ctx context.Context, d *departure, who mailbox.Address, end func() error) error {
 	if err := end(); err != nil {
 		return fmt.Errorf("stop %s: %w", who, err)
 	}
-	released, err := t.tasks.Release(ctx, who.Team, who.Agent)
+	released, err := ds.tasks.Release(ctx, who.Team, who.Agent)
 	d.released = append(d.released, released...)
 	if err != nil {
 		return err
 	}
-	by := event.Agent{Name: mailbox.LeadName, Session: t.leadSession(who.Team)}
+	by := event.Agent{Name: mailbox.LeadName, Session: ds.crews.leadSession(who.Team)}
 	for _, r := range released {
-		t.publish(by, event.TaskChanged{List: who.Team, Task: r})
+		ds.members.publish(by, event.TaskChanged{List: who.Team, Task: r})
 	}
-	note, err := t.keepEnding(ctx, who, d)
+	note, err := ds.keepEnding(ctx, who, d)
 	if err != nil {
 		return err
 	}
-	if err := t.store.RecordLeaving(ctx, who); err != nil {
-		return fmt.Errorf("keep that %s leaves: %w", who, err)
+	if err := ds.members.rosters.RecordLeaving(ctx, who); err != nil {
+		return fmt.Errorf("record that %s leaves: %w", who, err)
 	}
-	config, err := t.updateRoster(ctx, who.Team, by, func(c *roster.Roster) error {
+	config, err := ds.members.update(ctx, who.Team, by, func(c *roster.Roster) error {
 		c.Members = slices.DeleteFunc(c.Members, func(m roster.Member) bool { return m.Name == who.Agent && m.AgentID != c.LeadAgentID })
 		return nil
 	})
 	if err != nil && !errors.Is(err, roster.ErrNotFound) {
-		return fmt.Errorf("take %s off the roster: %w", who, err)
+		return fmt.Errorf("remove %s from the roster: %w", who, err)
 	}
-	if err := t.forgetRequests(ctx, who); err != nil {
+	if err := ds.forgetRequests(ctx, who); err != nil {
 		return err
 	}
 	if err == nil { // else its mail has gone with the team
-		if err := t.clearAfter(ctx, &config, who, note); err != nil {
+		if err := ds.clearAfter(ctx, &config, who, note); err != nil {
 			return err
 		}
 	}
-	t.mu.Lock()
-	// From here on the name can be another's already.
-	if crew, ok := t.crews[who.Team]; ok && crew.mates[who.Agent] == d.seat {
-		delete(crew.mates, who.Agent)
-	}
-	if l, ok := t.leads[by.Session]; ok {
-		l.change()
-	}
-	t.mu.Unlock()
-	t.changes.beat()
+	ds.crews.endDeparture(who, d.seat)
+	ds.changes.announce()
 	return nil
 }
 
-// clearAfter returns the mail of an agent that is off the roster, tells its lead
-// what is to be told, and forgets what was kept of the agent, last: as long as that
-// is there the departure can be finished after a crash.
-func (t *Teams) clearAfter(ctx context.Context, c *roster.Roster, who mailbox.Address, note *mailbox.Message) error {
-	if err := t.returnMail(ctx, c, who); err != nil {
+// clearAfter returns the unread mail of an agent that is no longer on the roster, and
+// posts the notice to its lead. The agent's record is dropped last: as long as it is
+// there, the departure can be finished after a crash.
+func (ds *departures) clearAfter(ctx context.Context, c *roster.Roster, who mailbox.Address, note *mailbox.Message) error {
+	if err := ds.returnMail(ctx, c, who); err != nil {
 		return fmt.Errorf("return the mail of %s: %w", who, err)
 	}
 	if note != nil {
-		once := onceMail{teams: t, team: who.Team}
+		once := onceOutbox{outbox: ds.outbox, team: who.Team}
 		if err := once.post(ctx, mailbox.LeadName, *note); err != nil {
-			return fmt.Errorf("tell the lead of %s: %w", who, err)
+			return fmt.Errorf("notify the lead of the end of %s: %w", who, err)
 		}
 	}
 	for _, kind := range []string{recordReceipts, roster.RecordActivity, roster.RecordAgent} {
-		if err := t.records.Drop(ctx, who.Team, kind, who.Agent); err != nil {
+		if err := ds.members.records.Drop(ctx, who.Team, kind, who.Agent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keepEnding keeps what the lead is to be told of a departure, and returns it as
-// mail; nil when there is nothing. What was kept already, by a try that went wrong
-// or before a crash, stands.
-func (t *Teams) keepEnding(ctx context.Context, who mailbox.Address, d *departure) (*mailbox.Message, error) {
-	record, _, err := t.record(ctx, who)
+// keepEnding stores the notice of a departure for the lead, and returns it as mail; nil
+// when there is none. A notice that was stored before, by a try that went wrong or
+// before a crash, stays as it is.
+func (ds *departures) keepEnding(ctx context.Context, who mailbox.Address, d *departure) (*mailbox.Message, error) {
+	record, _, err := ds.members.record(ctx, who)
 	if err != nil || d.why == "" && record.Ended == nil {
 		return nil, err
 	}
 	if record.Ended == nil {
 		record.Name = who.Agent
 		record.Ended = &roster.Ending{Message: terminated(who.Agent+" has ended: "+d.why+".", d.released).Message, At: time.Now()}
-		err = roster.PutRecord(ctx, t.records, who.Team, roster.RecordAgent, who.Agent, record)
+		err = roster.PutRecord(ctx, ds.members.records, who.Team, roster.RecordAgent, who.Agent, record)
 		if errors.Is(err, roster.ErrNotFound) {
 			return nil, nil // the team is gone, and nobody is left to notify
 		}
@@ -162,10 +160,10 @@ func (t *Teams) keepEnding(ctx context.Context, who mailbox.Address, d *departur
 	}, err
 }
 
-// finishDepartures does what a crash has left undone of departures: of who is
-// remembered and not on the roster, or was just leaving.
-func (t *Teams) finishDepartures(ctx context.Context, c *roster.Roster) error {
-	docs, err := t.records.All(ctx, c.Name, roster.RecordAgent)
+// finishAll carries out the departures that a crash has cut short: those of agents that
+// are on record and no longer on the roster, or were just leaving.
+func (ds *departures) finishAll(ctx context.Context, c *roster.Roster) error {
+	docs, err := ds.members.records.All(ctx, c.Name, roster.RecordAgent)
 	if err != nil {
 		return err
 	}
@@ -175,37 +173,28 @@ func (t *Teams) finishDepartures(ctx context.Context, c *roster.Roster) error {
 			continue
 		}
 		who := mailbox.Address{Team: c.Name, Agent: r.Name}
-		if _, err := t.depart(ctx, who, "", func() error { return nil }); err != nil {
+		if _, err := ds.depart(ctx, who, "", func() error { return nil }); err != nil {
 			return fmt.Errorf("finish the departure of %s: %w", who, err)
 		}
 	}
 	return nil
 }
 
-func (t *Teams) leadSession(team string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if crew, ok := t.crews[team]; ok {
-		return crew.leadSession
-	}
-	return ""
-}
-
 // stop ends a teammate, wherever it runs.
-func (t *Teams) stop(ctx context.Context, team, name string, cause error) error {
-	if t.backend == nil {
+func (ds *departures) stop(ctx context.Context, who mailbox.Address, cause error) error {
+	if ds.backend == nil {
 		return nil
 	}
-	return t.backend.Stop(ctx, mailbox.Address{Team: team, Agent: name}, cause)
+	return ds.backend.Stop(ctx, who, cause)
 }
 
-// approved lets a teammate go that agreed to shut down, and returns what its
-// lead's model is told of it (facts: claude-code §5.6). An approval that is older
-// than the agent of this name is of a former one.
-func (t *Teams) approved(ctx context.Context, team string, m mailbox.Message) (protocol.Terminated, error) {
+// approved removes a teammate that has agreed to shut down from its team, and returns
+// what its lead's model is told of it (facts: claude-code §5.6). An approval that is
+// older than the agent of this name comes from a former agent of that name.
+func (ds *departures) approved(ctx context.Context, team string, m mailbox.Message) (protocol.Terminated, error) {
 	who := mailbox.Address{Team: team, Agent: m.From}
 	gone := terminated(m.From+" has shut down.", nil)
-	config, err := t.store.Load(ctx, team)
+	config, err := ds.members.rosters.Load(ctx, team)
 	if err != nil {
 		return gone, err
 	}
@@ -213,70 +202,69 @@ func (t *Teams) approved(ctx context.Context, team string, m mailbox.Message) (p
 	if now := config.Find(m.From); now != nil && timeErr == nil && at.UnixMilli() < now.JoinedAt {
 		return gone, nil
 	}
-	released, err := t.depart(ctx, who, "", func() error { return t.stop(ctx, team, m.From, ErrShutdownApproved) })
+	released, err := ds.depart(ctx, who, "", func() error { return ds.stop(ctx, who, ErrShutdownApproved) })
 	return terminated(m.From+" has shut down.", released), err
 }
 
-// Gone tells that a teammate's session has ended by itself, or never came back
-// after a restart, and why. The teammate leaves its team, and the lead's model
+// Gone reports that a teammate's session has ended by itself, or never came back
+// after a restart, and why. The teammate is removed from its team, and the lead's model
 // is told. The caller must have ended the session; a teammate that has left in
 // order needs no report, and one is ignored.
 func (t *Teams) Gone(ctx context.Context, who mailbox.Address, why string) error {
-	if t.leavesInOrder(who) {
+	if t.crews.leavesInOrder(who) {
 		return nil
 	}
-	if taken, err := t.takenOff(ctx, who); taken || err != nil {
+	if removed, err := t.departures.isRemoved(ctx, who); removed || err != nil {
 		return err
 	}
-	if seat := t.mate(who); seat != nil {
+	if seat := t.crews.mate(who); seat != nil {
 		if _, stopped, ok := seat.stopped(); ok {
 			why = stopped
 		}
 	}
-	_, err := t.depart(ctx, who, why, func() error { return nil })
+	_, err := t.departures.depart(ctx, who, why, func() error { return nil })
 	return err
 }
 
-// leavesInOrder reports whether a teammate's leaving is under way, done, or will
-// be when its approval is read.
-func (t *Teams) leavesInOrder(who mailbox.Address) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	crew, ok := t.crews[who.Team]
-	if !ok {
-		return true
-	}
-	if d, ok := crew.departures[who.Agent]; ok {
-		return !d.failed()
-	}
-	seat, ok := crew.mates[who.Agent]
-	return ok && seat.hasLeft()
-}
-
-// takenOff reports whether another process has taken a teammate off the team
-// ([Teams.Remove]), and forgets it then.
-func (t *Teams) takenOff(ctx context.Context, who mailbox.Address) (bool, error) {
-	config, err := t.store.Load(ctx, who.Team)
+// isRemoved reports whether another process has removed a teammate from its team
+// ([Teams.Remove]), and forgets the teammate then.
+func (ds *departures) isRemoved(ctx context.Context, who mailbox.Address) (bool, error) {
+	config, err := ds.members.rosters.Load(ctx, who.Team)
 	if errors.Is(err, roster.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil || config.Find(who.Agent) != nil {
 		return false, err
 	}
-	t.mu.Lock()
-	crew, ok := t.crews[who.Team]
-	if !ok || crew.departures[who.Agent] != nil {
-		t.mu.Unlock()
+	seat, ok := ds.crews.removeUnlessDeparting(who)
+	if !ok {
 		return false, nil
 	}
-	seat := crew.mates[who.Agent]
-	delete(crew.mates, who.Agent)
-	t.mu.Unlock()
 	if seat != nil {
 		seat.leave()
 	}
-	t.changes.beat()
+	ds.changes.announce()
 	return true, nil
+}
+
+// forgetRequests withdraws the questions of a teammate that has left, and drops
+// what was kept of its plan and its questions: the next agent of its name has asked
+// nothing, and nothing was approved for it.
+func (ds *departures) forgetRequests(ctx context.Context, who mailbox.Address) error {
+	if lead := ds.crews.leadSeat(who.Team); lead != nil {
+		lead.relays.withdrawAll(ctx, who.Agent, func(string, ask.Kind) bool { return true })
+	}
+	records := ds.members.records
+	asks, err := openAsks(ctx, records, who)
+	if err != nil {
+		return err
+	}
+	for _, open := range asks {
+		if err := records.Drop(ctx, who.Team, RecordAsk, open.RequestID); err != nil {
+			return err
+		}
+	}
+	return records.Drop(ctx, who.Team, RecordPlan, who.Agent)
 }
 
 func terminated(what string, released []task.Task) protocol.Terminated {
@@ -289,13 +277,4 @@ func terminated(what string, released []task.Task) protocol.Terminated {
 			len(released), strings.Join(names, ", "))
 	}
 	return protocol.Terminated{Type: protocol.TypeTerminated, Message: what}
-}
-
-// note hands mail of the runtime to a lead's inbox.
-func (t *Teams) note(session string, mails ...Mail) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.leadOf(session)
-	l.notes = append(l.notes, mails...)
-	l.change()
 }

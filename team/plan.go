@@ -58,9 +58,9 @@ type planRequest struct {
 
 func newPlans(t *Teams, seat *Seat) *Plans {
 	return &Plans{
-		seat: seat, records: t.records, mail: t.mail, seals: t.seals,
+		seat: seat, records: t.options.Records, mail: t.options.Mail, seals: t.options.Seals,
 		approval: t.options.Policy.PlanApproval, trustUnsigned: t.options.Policy.TrustUnsigned,
-		leadMode: t.options.Mode, note: t.note, relays: seat.relays,
+		leadMode: t.options.Mode, note: t.crews.note, relays: seat.relays,
 		changing: ctxlock.New(), requests: make(map[string]planRequest),
 	}
 }

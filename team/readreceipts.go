@@ -247,7 +247,7 @@ func (r *readReceipts) removeNoted(ctx context.Context, ids []mailbox.ID) error 
 // Receipt says what became of a message that the seat's agent sent: sent, it
 // stands in the recipient's inbox; shown, the recipient's model has seen it.
 func (s *Seat) Receipt(ctx context.Context, to string, id mailbox.ID) (sent, shown bool, err error) {
-	all, err := s.teams.mail.All(ctx, mailbox.Address{Team: s.Team, Agent: to})
+	all, err := s.teams.options.Mail.All(ctx, mailbox.Address{Team: s.Team, Agent: to})
 	if err != nil {
 		return false, false, err
 	}
@@ -264,7 +264,7 @@ func (s *Seat) Receipt(ctx context.Context, to string, id mailbox.ID) (sent, sho
 
 // wasReturned reports whether a message of the seat's agent came back.
 func (s *Seat) wasReturned(ctx context.Context, to string, m mailbox.Message) (bool, error) {
-	own, err := s.teams.mail.All(ctx, s.Address())
+	own, err := s.teams.options.Mail.All(ctx, s.Address())
 	if err != nil {
 		return false, err
 	}
@@ -273,7 +273,7 @@ func (s *Seat) wasReturned(ctx context.Context, to string, m mailbox.Message) (b
 		if back, isReturn := c.(protocol.MailReturned); !ok || !isReturn || !back.Of(to, m) {
 			continue
 		}
-		w, err := s.teams.verify(ctx, s.Address(), note)
+		w, err := s.teams.verifier.verify(ctx, s.Address(), note)
 		if err != nil || w.control != nil {
 			return true, err
 		}

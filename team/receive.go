@@ -3,9 +3,7 @@ package team
 import (
 	"context"
 	"slices"
-	"sync"
 
-	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team/protocol"
@@ -22,7 +20,7 @@ type arrival struct {
 // receive does what a message asks of the runtime and makes it mail for the
 // model.
 func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arrival, error) {
-	v, err := t.verify(ctx, seat.Address(), m)
+	v, err := t.verifier.verify(ctx, seat.Address(), m)
 	if err != nil {
 		return arrival{}, err
 	}
@@ -56,13 +54,13 @@ func (t *Teams) obey(ctx context.Context, seat *Seat, m mailbox.Message, a *arri
 	switch c := a.control.(type) {
 	case protocol.ShutdownRequest:
 		a.mail.Kind, a.mail.Urgent = KindShutdown, true
-		seat.shutdownRequested(c.RequestID)
+		seat.shutdowns.received(c.RequestID)
 	case protocol.ShutdownApproved:
 		if !seat.Lead {
 			a.show = false
 			return nil
 		}
-		end, err := t.approved(ctx, seat.Team, m)
+		end, err := t.departures.approved(ctx, seat.Team, m)
 		if err != nil {
 			return err
 		}
@@ -101,6 +99,14 @@ func systemMail(c protocol.Control, preview string, id mailbox.ID) Mail {
 	}
 }
 
+// verifier decides what the messages in an inbox count as. Its methods may be called
+// from any goroutine.
+type verifier struct {
+	seals         mailbox.Seals
+	members       *members
+	trustUnsigned bool // [Policy].TrustUnsigned
+}
+
 // verdict is what a message in an inbox counts as.
 type verdict struct {
 	control   protocol.Control // what it asks of the runtime; nil when it is text for the model
@@ -111,40 +117,26 @@ type verdict struct {
 // what it says it is. One without counts only when its sender's program cannot
 // seal; and of what such a sender asks of the runtime, only what a team of several
 // programs cannot do without (facts: reliability-security §3.6).
-func (t *Teams) verify(ctx context.Context, at mailbox.Address, m mailbox.Message) (verdict, error) {
+func (v *verifier) verify(ctx context.Context, at mailbox.Address, m mailbox.Message) (verdict, error) {
 	c, isProtocol := protocol.Parse(m.Text)
 	about := sealedText
 	if isProtocol {
 		about = sealedProtocol
 	}
 	if m.ID == mailbox.FirstID(m) { // a copy of a sealed message does not count
-		sealed, err := t.seals.Sealed(ctx, at, m, about)
+		sealed, err := v.seals.Sealed(ctx, at, m, about)
 		if err != nil || sealed {
 			return verdict{c, sealed}, err
 		}
 	}
-	foreign, err := t.isForeign(ctx, at.Team, m.From)
+	foreign, err := v.members.isForeign(ctx, mailbox.Address{Team: at.Team, Agent: m.From})
 	if err != nil || !foreign {
 		return verdict{}, err
 	}
-	if isProtocol && t.countsUnsealed(at, m.From, c) {
+	if isProtocol && v.countsUnsealed(at, m.From, c) {
 		return verdict{c, true}, nil
 	}
 	return verdict{nil, true}, nil
-}
-
-// isForeign reports whether an agent is a member of the team whose program is not
-// ours, and so cannot seal.
-func (t *Teams) isForeign(ctx context.Context, team, agent string) (bool, error) {
-	who := mailbox.Address{Team: team, Agent: agent}
-	if agent != mailbox.LeadName {
-		config, err := t.store.Load(ctx, team)
-		if err != nil || config.Find(agent) == nil {
-			return false, err
-		}
-	}
-	ours, err := t.isOurs(ctx, who)
-	return !ours, err
 }
 
 // The types of protocol messages that count without a seal, from agents of another
@@ -160,66 +152,13 @@ var (
 // countsUnsealed reports whether a message of the protocol counts without a seal,
 // from an agent whose program cannot seal. One that grants a permission counts only
 // when the person trusts such leads ([Policy].TrustUnsigned).
-func (t *Teams) countsUnsealed(at mailbox.Address, from string, c protocol.Control) bool {
+func (v *verifier) countsUnsealed(at mailbox.Address, from string, c protocol.Control) bool {
 	switch {
 	case at.Agent == mailbox.LeadName:
 		return from != mailbox.LeadName && slices.Contains(unsealedToLead, protocol.KindOf(c))
 	case from == mailbox.LeadName:
 		return slices.Contains(unsealedByLead, protocol.KindOf(c)) ||
-			t.options.Policy.TrustUnsigned && slices.Contains(unsealedAnswers, protocol.KindOf(c))
+			v.trustUnsigned && slices.Contains(unsealedAnswers, protocol.KindOf(c))
 	}
 	return false
-}
-
-// publishArrival publishes a message that another process has posted to an inbox of this
-// one; people here would see only its effects otherwise. A message of this process was
-// published when it was posted. from is the sender as it was verified.
-func (t *Teams) publishArrival(seat *Seat, m mailbox.Message, from string) {
-	if t.posted.remove(seat.Address(), m) {
-		return
-	}
-	m.From = from
-	by := event.Agent{Session: seat.session, Name: m.From, Color: m.Color}
-	t.publish(by, event.MailSent{To: seat.Address(), Message: m})
-}
-
-// posted remembers the newest messages that this process has posted, so that they are
-// not published again when they arrive. One that was forgotten is published twice.
-type posted struct {
-	mu     sync.Mutex
-	known  map[postedKey]bool
-	oldest []postedKey
-}
-
-type postedKey struct {
-	to mailbox.Address
-	id mailbox.ID
-}
-
-// maxPosted bounds what is remembered of messages to inboxes that other processes read.
-const maxPosted = 1024
-
-// add remembers a message. It is called before the post, since the reader may be faster.
-func (t *posted) add(to mailbox.Address, m mailbox.Message) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known == nil {
-		t.known = make(map[postedKey]bool)
-	}
-	key := postedKey{to, mailbox.FirstID(m)}
-	t.known[key] = true
-	if t.oldest = append(t.oldest, key); len(t.oldest) > maxPosted {
-		delete(t.known, t.oldest[0])
-		t.oldest = t.oldest[1:]
-	}
-}
-
-// remove forgets a message, and reports whether it was posted here.
-func (t *posted) remove(to mailbox.Address, m mailbox.Message) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := postedKey{to, mailbox.FirstID(m)}
-	known := t.known[key]
-	delete(t.known, key)
-	return known
 }

@@ -63,7 +63,7 @@ const (
 
 func newRelays(t *Teams, seat *Seat) *relays {
 	return &relays{
-		seat: seat, mail: t.mail, seals: t.seals, isOurs: t.isOurs, post: t.post, markRead: t.markLeadRead, publish: t.publish,
+		seat: seat, mail: t.options.Mail, seals: t.options.Seals, isOurs: t.members.isOurs, post: t.outbox.post, markRead: t.markLeadRead, publish: t.options.Publish,
 		relay: t.options.Relay, withdrawn: t.options.Withdrawn, since: time.Now(), byID: make(map[string]*relayed),
 	}
 }
@@ -270,54 +270,11 @@ func (r *relays) withdrawAll(ctx context.Context, asker string, matches func(id 
 // what was asked.
 func (r *relays) postAnswer(ctx context.Context, to string, a ask.Ask, answer ask.Answer) error {
 	inbox := mailbox.Address{Team: r.seat.Team, Agent: to}
-	m := r.seat.unique(inbox, mailbox.Message{
+	m := r.seat.stamps.distinct(inbox, mailbox.Message{
 		From: r.seat.Name, Text: protocol.Encode(protocol.NewPermissionResponse(a, answer)), Timestamp: protocol.Stamp(time.Now()),
 	})
 	if err := r.seals.Seal(ctx, inbox, m, a.Digest); err != nil {
 		return err
 	}
 	return r.post(ctx, r.seat.agent(), inbox, m, sealedProtocol)
-}
-
-// forgetRequests withdraws the questions of a teammate that has left, and drops
-// what was kept of its plan and its questions: the next agent of its name has asked
-// nothing, and nothing was approved for it.
-func (t *Teams) forgetRequests(ctx context.Context, who mailbox.Address) error {
-	if lead := t.leadSeat(who.Team); lead != nil {
-		lead.relays.withdrawAll(ctx, who.Agent, func(string, ask.Kind) bool { return true })
-	}
-	asks, err := openAsks(ctx, t.records, who)
-	if err != nil {
-		return err
-	}
-	for _, open := range asks {
-		if err := t.records.Drop(ctx, who.Team, RecordAsk, open.RequestID); err != nil {
-			return err
-		}
-	}
-	return t.records.Drop(ctx, who.Team, RecordPlan, who.Agent)
-}
-
-// leadSeat is the seat of a team's lead, or nil when another process has it.
-func (t *Teams) leadSeat(team string) *Seat {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if crew, ok := t.crews[team]; ok {
-		if l, ok := t.leads[crew.leadSession]; ok && l.seat != nil && l.seat.Team == team {
-			return l.seat
-		}
-	}
-	return nil
-}
-
-// markLeadRead marks mail of a lead read. While its inbox is open, that does it: it
-// must know.
-func (t *Teams) markLeadRead(ctx context.Context, lead *Seat, ids []mailbox.ID) error {
-	t.mu.Lock()
-	inbox := t.leadOf(lead.session).inbox
-	t.mu.Unlock()
-	if inbox != nil {
-		return inbox.Shown(ctx, ids)
-	}
-	return t.mail.MarkRead(ctx, lead.Address(), ids)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/oneline"
@@ -14,6 +15,60 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
+
+// Reopen finds the team that a resumed main session leads, by the session's id
+// in the rosters, and takes the lead's place in it. It returns the teammates on
+// its roster that run nowhere: whoever is not brought back ([Teams.Revive]) must
+// be reported to [Teams.Gone]. Another program's teammate in a pane is not among
+// them: whether it runs, only its pane tells. Departures that a crash has cut
+// short are carried out, and teammates that have vanished from the roster are put
+// back ([roster.RepairingStore]). ok is false when the session leads no team. Errors:
+// [*roster.PresentError] when another process leads it.
+func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []roster.Member, ok bool, err error) {
+	configs, err := t.members.rosters.List(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("find the team of session %s: %w", by.SessionID, err)
+	}
+	at := slices.IndexFunc(configs, func(c roster.Roster) bool { return c.LeadSessionID == by.SessionID })
+	if by.SessionID == "" || at < 0 {
+		return nil, false, nil
+	}
+	config := &configs[at]
+	seat, err := t.lead(ctx, config)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := t.members.rosters.Restore(ctx, *config); err != nil {
+		return nil, true, err
+	}
+	now, err := seat.config(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	if err := t.departures.finishAll(ctx, &now); err != nil {
+		return nil, true, err
+	}
+	if err := t.carryOutApprovals(ctx, seat); err != nil {
+		return nil, true, err
+	}
+	now, err = seat.config(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	for _, m := range now.Teammates() {
+		runs, err := t.members.runs(ctx, config.Name, m)
+		if err != nil {
+			return nil, true, err
+		}
+		switch {
+		case !runs:
+			absent = append(absent, m)
+		case m.Apart():
+			t.newMate(now, m) // this process looks after it from now on
+		}
+	}
+	return absent, true, nil
+}
 
 // Revive brings back a teammate that [Teams.Reopen] found absent, by the backend
 // of this process, whatever it ran in before: its conversation goes on, its tasks
@@ -26,14 +81,14 @@ func (t *Teams) Revive(ctx context.Context, by tool.Caller, m roster.Member) (ro
 	switch {
 	case !ok || !lead.Lead:
 		return m, ErrNotLead
-	case t.backend == nil:
+	case t.options.Backend == nil:
 		return m, fmt.Errorf("bring teammate %q back: %w", m.Name, errors.ErrUnsupported)
 	}
 	m, err := t.revive(ctx, by, lead, m)
 	if err != nil {
 		return m, fmt.Errorf("bring teammate %q back: %w", m.Name, err)
 	}
-	t.changes.beat()
+	t.changes.announce()
 	return m, nil
 }
 
@@ -42,19 +97,19 @@ func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m roster
 	if err != nil {
 		return m, err
 	}
-	goesOn, err := t.hasConversed(ctx, record)
+	goesOn, err := hasConversed(ctx, record, t.options.Conversed)
 	if err != nil {
 		return m, err
 	}
-	kind, err := t.backend.Kind(ctx)
+	kind, err := t.options.Backend.Kind(ctx)
 	if err != nil {
 		return m, err
 	}
-	config, m, err := t.rehouse(ctx, lead, m.Name, kind)
+	config, m, err := t.setBackend(ctx, lead, m.Name, kind)
 	if err != nil {
 		return m, err
 	}
-	seat := t.seat(config, m)
+	seat := t.newMate(config, m)
 	spawn := firstSpawn(by, seat, &config, m, SpawnRequest{Description: record.Description, Prompt: m.Prompt})
 	if goesOn {
 		spawn.Record, spawn.Introduction = &record, ""
@@ -66,7 +121,7 @@ func (t *Teams) revive(ctx context.Context, by tool.Caller, lead *Seat, m roster
 		m, err = t.start(ctx, lead, spawn)
 	}
 	if err != nil {
-		t.unseat(seat)
+		t.crews.removeMate(seat.Address(), seat)
 	}
 	return m, err
 }
@@ -79,7 +134,7 @@ func (t *Teams) endFormer(ctx context.Context, who mailbox.Address) (roster.Agen
 		return record, err
 	}
 	// Where it cannot be ended, the start of the next one finds that too, and says so.
-	_ = t.backend.Stop(ctx, who, errBroughtBack)
+	_ = t.options.Backend.Stop(ctx, who, errBroughtBack)
 	return t.revivable(ctx, who)
 }
 
@@ -90,11 +145,11 @@ var errBroughtBack = errors.New("it is brought back by a resumed lead")
 // killed when it had just written it down. Another program's, which is started
 // by that program, has none and has a pane.
 func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (roster.AgentRecord, error) {
-	record, kept, err := t.record(ctx, who)
+	record, kept, err := t.members.record(ctx, who)
 	if err != nil || kept {
 		return record, err
 	}
-	config, err := t.store.Load(ctx, who.Team)
+	config, err := t.members.rosters.Load(ctx, who.Team)
 	if err != nil {
 		return record, err
 	}
@@ -104,20 +159,21 @@ func (t *Teams) revivable(ctx context.Context, who mailbox.Address) (roster.Agen
 	return record, nil
 }
 
-// hasConversed reports whether a teammate has a conversation to go on with.
-func (t *Teams) hasConversed(ctx context.Context, r roster.AgentRecord) (bool, error) {
-	if r.SessionID == "" || t.options.Conversed == nil {
+// hasConversed reports whether a teammate has a conversation to go on with. conversed
+// may be nil ([Options].Conversed).
+func hasConversed(ctx context.Context, r roster.AgentRecord, conversed func(context.Context, roster.AgentRecord) (bool, error)) (bool, error) {
+	if r.SessionID == "" || conversed == nil {
 		return r.SessionID != "", nil
 	}
-	return t.options.Conversed(ctx, r)
+	return conversed(ctx, r)
 }
 
-// beginAgain prepares a teammate that has no conversation for its prompt. That of the
-// first try may still wait in its inbox. What it had begun, if its conversation was
-// lost, is anybody's: it knows nothing of it.
+// beginAgain prepares a teammate that has no conversation for its prompt, which may
+// still be in its inbox from the first try. If it had a conversation that was lost, its
+// tasks become unassigned: it knows nothing of them any more.
 func (s *Seat) beginAgain(ctx context.Context, r roster.AgentRecord, m roster.Member) error {
 	if r.SessionID != "" {
-		if _, err := s.teams.tasks.Release(ctx, s.Team, s.Name); err != nil {
+		if _, err := s.teams.options.Tasks.Release(ctx, s.Team, s.Name); err != nil {
 			return err
 		}
 	}
@@ -126,7 +182,7 @@ func (s *Seat) beginAgain(ctx context.Context, r roster.AgentRecord, m roster.Me
 	if err := s.Remember(ctx, r); err != nil {
 		return err
 	}
-	unread, err := s.teams.mail.Unread(ctx, s.Address())
+	unread, err := s.teams.options.Mail.Unread(ctx, s.Address())
 	if err != nil {
 		return err
 	}
@@ -139,13 +195,13 @@ func (s *Seat) beginAgain(ctx context.Context, r roster.AgentRecord, m roster.Me
 	if len(first) == 0 {
 		return nil
 	}
-	return s.teams.mail.MarkRead(ctx, s.Address(), first)
+	return s.teams.options.Mail.MarkRead(ctx, s.Address(), first)
 }
 
-// rehouse writes into the roster that a member runs where this process runs its
+// setBackend writes into the roster that a member runs where this process runs its
 // teammates, and is not at work.
-func (t *Teams) rehouse(ctx context.Context, lead *Seat, name, kind string) (roster.Roster, roster.Member, error) {
-	config, err := t.updateRoster(ctx, lead.Team, lead.agent(), func(c *roster.Roster) error {
+func (t *Teams) setBackend(ctx context.Context, lead *Seat, name, kind string) (roster.Roster, roster.Member, error) {
+	config, err := t.members.update(ctx, lead.Team, lead.agent(), func(c *roster.Roster) error {
 		m := c.Find(name)
 		if m == nil {
 			return &roster.UnknownMemberError{Name: name, Team: lead.Team}
@@ -157,16 +213,6 @@ func (t *Teams) rehouse(ctx context.Context, lead *Seat, name, kind string) (ros
 		return roster.Roster{}, roster.Member{Name: name}, err
 	}
 	return config, *config.Find(name), nil
-}
-
-// unseat takes away the seat of a teammate that did not start, which stays a
-// member.
-func (t *Teams) unseat(seat *Seat) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if crew, ok := t.crews[seat.Team]; ok && crew.mates[seat.Name] == seat {
-		delete(crew.mates, seat.Name)
-	}
 }
 
 // backNote is what a teammate that was brought back is told.
@@ -202,26 +248,26 @@ func (t *Teams) Recap(ctx context.Context, by tool.Caller) (string, error) {
 }
 
 func (t *Teams) recap(ctx context.Context, seat *Seat) (string, error) {
-	config, err := seat.config(ctx)
+	list, err := t.options.Tasks.List(ctx, seat.Team)
 	if err != nil {
 		return "", err
 	}
-	list, err := t.tasks.List(ctx, seat.Team)
+	seen, err := t.observe(ctx, seat.Team, list)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	if seat.Lead {
-		fmt.Fprintf(&b, "You lead the team %q. This is how it stands.\n\nTeammates:\n", protocol.EscapeText(config.Name))
+		fmt.Fprintf(&b, "You lead the team %q. This is how it stands.\n\nTeammates:\n", protocol.EscapeText(seat.Team))
 	} else {
 		fmt.Fprintf(&b, "You are %q, a member of the team %q, which %q leads. This is how it stands.\n\nTeammates:\n",
-			protocol.EscapeText(seat.Name), protocol.EscapeText(config.Name), mailbox.LeadName)
+			protocol.EscapeText(seat.Name), protocol.EscapeText(seat.Team), mailbox.LeadName)
 	}
-	if err := t.recapRoster(ctx, &b, seat, &config, list); err != nil {
+	if err := seen.recapRoster(ctx, &b, seat); err != nil {
 		return "", err
 	}
 	recapList(&b, list)
-	unread, err := t.mail.Unread(ctx, seat.Address())
+	unread, err := t.options.Mail.Unread(ctx, seat.Address())
 	if err != nil {
 		return "", err
 	}
@@ -230,13 +276,9 @@ func (t *Teams) recap(ctx context.Context, seat *Seat) (string, error) {
 }
 
 // recapRoster lists the other teammates, and what each does.
-func (t *Teams) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat, c *roster.Roster, list []task.Task) error {
-	seen, err := t.observe(ctx, seat.Team, list)
-	if err != nil {
-		return err
-	}
+func (o *observation) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat) error {
 	shown, more := 0, 0
-	for _, m := range c.Teammates() {
+	for _, m := range o.config.Teammates() {
 		if m.Name == seat.Name {
 			continue
 		}
@@ -246,18 +288,18 @@ func (t *Teams) recapRoster(ctx context.Context, b *strings.Builder, seat *Seat,
 		}
 		shown++
 		state := "not running"
-		runs, err := t.runs(ctx, seat.Team, m)
+		runs, err := o.teams.members.runs(ctx, seat.Team, m)
 		if err != nil {
 			return err
 		}
 		if runs || !seat.Lead { // a teammate knows only of panes whether they run
-			agent, _, err := seen.agent(ctx, m.Name)
+			agent, _, err := o.agent(ctx, m.Name)
 			if err != nil {
 				return err
 			}
 			state = string(agent.State)
 		}
-		unread, err := t.mail.Unread(ctx, mailbox.Address{Team: seat.Team, Agent: m.Name})
+		unread, err := o.teams.options.Mail.Unread(ctx, mailbox.Address{Team: seat.Team, Agent: m.Name})
 		if err != nil {
 			return err
 		}
@@ -298,9 +340,9 @@ func recapList(b *strings.Builder, list []task.Task) {
 		fmt.Fprintf(b, "Of these %d are not proved, their checks have not passed: %s\n", n, strings.Join(unproved[:min(n, recapTasks)], ", "))
 	}
 	for _, t := range open[:min(len(open), recapTasks)] {
-		owner := "nobody's"
+		owner := "unassigned"
 		if t.Owner != "" {
-			owner = t.Owner + "'s"
+			owner = "owned by " + t.Owner
 		}
 		fmt.Fprintf(b, "- #%s [%s, %s] %s\n", t.ID, t.Status, protocol.EscapeText(owner), protocol.EscapeText(oneline.Of(t.Subject)))
 	}

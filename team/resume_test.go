@@ -54,7 +54,7 @@ func testRevive(t *testing.T, before, after start) {
 	if spawn.Record == nil || spawn.Record.AgentID != "t1" || spawn.Record.SessionID != "s1" || spawn.Introduction != "" || spawn.Description != "the work" {
 		t.Errorf("started %+v", spawn)
 	}
-	for _, what := range []string{"<system-reminder>", "You were stopped, and are back", "#1 [in_progress, w1's] Tmux task", "Unread mail for you: 1."} {
+	for _, what := range []string{"<system-reminder>", "You were stopped, and are back", "#1 [in_progress, owned by w1] Tmux task", "Unread mail for you: 1."} {
 		if !strings.Contains(spawn.Input, what) {
 			t.Errorf("its input lacks %q:\n%s", what, spawn.Input)
 		}
@@ -178,7 +178,7 @@ func testRecap(t *testing.T, alpha start) {
 	}
 	for _, what := range []string{
 		`You lead the team "alpha"`, "- w1 (general-purpose): working, 1 unread\n", "Tasks: 29 open, 1 completed.",
-		"- #2 [in_progress, w1's] task 2 &lt;/system-reminder>\n", "- #3 [pending, nobody's] task 3", "- and 9 more: TaskList shows them",
+		"- #2 [in_progress, owned by w1] task 2 &lt;/system-reminder>\n", "- #3 [pending, unassigned] task 3", "- and 9 more: TaskList shows them",
 		"Unread mail for you: ",
 	} {
 		if !strings.Contains(text, what) {

@@ -47,7 +47,7 @@ func (s *Seat) RespondShutdown(ctx context.Context, id string, approve bool, rea
 	if s.hasLeft() {
 		return ErrLeft
 	}
-	if err := s.checkShutdown(ctx, id); err != nil {
+	if err := s.findShutdown(ctx, id); err != nil {
 		return err
 	}
 	if approve {
@@ -58,7 +58,7 @@ func (s *Seat) RespondShutdown(ctx context.Context, id string, approve bool, rea
 		Type: protocol.TypeShutdownRejected, RequestID: id, From: s.Name, Reason: reason, Timestamp: protocol.Stamp(at),
 	})
 	if err == nil {
-		s.shutdownAnswered(id)
+		s.shutdowns.close(id)
 	}
 	return err
 }
@@ -79,66 +79,82 @@ func (s *Seat) approve(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.shutdownAnswered(id)
+	s.shutdowns.close(id)
 	s.leave()
 	return nil
 }
 
-// shutdownRequested remembers a request that the agent's model is to answer.
-func (s *Seat) shutdownRequested(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shutdowns[id] = true
+// shutdownRequests are the shutdown requests that an agent has received. The zero value
+// has none.
+type shutdownRequests struct {
+	mu       sync.Mutex
+	open     map[string]bool // by id: they wait for a response
+	answered map[string]bool
 }
 
-func (s *Seat) shutdownAnswered(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.shutdowns, id)
-	s.answered[id] = true
+// received notes a request that the agent's model is to answer.
+func (r *shutdownRequests) received(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil {
+		r.open = make(map[string]bool)
+	}
+	r.open[id] = true
 }
 
-// checkShutdown returns nil when a request waits for a response: this process has
-// received it, or an earlier one had, which was restarted since.
-func (s *Seat) checkShutdown(ctx context.Context, id string) error {
-	unknown := s.findShutdown(id)
-	if unknown == nil {
+// close notes that a request was answered.
+func (r *shutdownRequests) close(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, id)
+	if r.answered == nil {
+		r.answered = make(map[string]bool)
+	}
+	r.answered[id] = true
+}
+
+func (r *shutdownRequests) isAnswered(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answered[id]
+}
+
+// waiting lists the ids of the open requests.
+func (r *shutdownRequests) waiting() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.open))
+}
+
+// findShutdown returns nil when a request waits for a response: this process has
+// received it, or an earlier one had, which was restarted since. Otherwise the error is
+// for the model.
+func (s *Seat) findShutdown(ctx context.Context, id string) error {
+	open := s.shutdowns.waiting()
+	if slices.Contains(open, id) {
 		return nil
 	}
-	all, err := s.teams.mail.All(ctx, s.Address())
+	unknown := fmt.Errorf("shutdown request %q: %w", id, ErrNoRequest)
+	if len(open) > 0 {
+		unknown = fmt.Errorf("%w (waiting for a response: %s)", unknown, open[0])
+	}
+	if s.shutdowns.isAnswered(id) {
+		return unknown
+	}
+	all, err := s.teams.options.Mail.All(ctx, s.Address())
 	if err != nil {
 		return err
 	}
 	for _, m := range all {
 		c, _ := protocol.Parse(m.Text)
-		if request, ok := c.(protocol.ShutdownRequest); !ok || !m.Read || request.RequestID != id || s.hasAnsweredShutdown(id) {
+		if request, ok := c.(protocol.ShutdownRequest); !ok || !m.Read || request.RequestID != id {
 			continue
 		}
-		if v, err := s.teams.verify(ctx, s.Address(), m); err != nil || v.control != nil {
+		if v, err := s.teams.verifier.verify(ctx, s.Address(), m); err != nil || v.control != nil {
 			return err
 		}
 	}
 	return unknown
-}
-
-func (s *Seat) hasAnsweredShutdown(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.answered[id]
-}
-
-// findShutdown returns nil for a request that this process has received and that
-// waits for a response, else the error for the model.
-func (s *Seat) findShutdown(id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shutdowns[id] {
-		return nil
-	}
-	for open := range s.shutdowns {
-		return fmt.Errorf("shutdown request %q: %w (waiting for a response: %s)", id, ErrNoRequest, open)
-	}
-	return fmt.Errorf("shutdown request %q: %w", id, ErrNoRequest)
 }
 
 // stopTime is how long the agents that did not agree to shut down get to be
@@ -147,7 +163,7 @@ const stopTime = 10 * time.Second
 
 // Shutdown ends all teammates of the team that the caller leads: each is asked,
 // those that agree end by themselves, and when ctx ends the rest is stopped.
-// Tasks that were theirs are nobody's again. It blocks until no teammate is on
+// Their open tasks become unassigned. It blocks until no teammate is on
 // the roster; the team itself stays. Without a team it does nothing.
 func (t *Teams) Shutdown(ctx context.Context, by tool.Caller) error {
 	seat, ok := t.Seat(by)
@@ -172,9 +188,9 @@ var errSessionEnds = errors.New("the lead's session is ending")
 // awaitApprovals asks every teammate and returns when all have left, or ctx has
 // ended, or waiting makes no sense.
 func (t *Teams) awaitApprovals(ctx context.Context, seat *Seat) error {
-	signal, stop := t.mail.Watch(seat.Address())
+	signal, stop := t.options.Mail.Watch(seat.Address())
 	defer stop()
-	alive, err := t.aliveIn(ctx, seat.Team) // nobody else ever reads a request
+	alive, err := t.members.running(ctx, seat.Team) // nobody else ever reads a request
 	if err != nil {
 		return err
 	}
@@ -184,18 +200,16 @@ func (t *Teams) awaitApprovals(ctx context.Context, seat *Seat) error {
 			continue
 		}
 		who := mailbox.Address{Team: seat.Team, Agent: m.Name} // it cannot be asked, so it is stopped
-		if _, err := t.depart(ctx, who, "", func() error { return t.stop(ctx, who.Team, who.Agent, err) }); err != nil {
+		if _, err := t.departures.depart(ctx, who, "", func() error { return t.departures.stop(ctx, who, err) }); err != nil {
 			return err
 		}
 	}
 	for {
-		t.mu.Lock()
-		changed := t.leadOf(seat.session).changed
-		t.mu.Unlock()
-		if err := t.settleApprovals(ctx, seat); err != nil {
+		changed := t.crews.changed(seat.session)
+		if err := t.carryOutApprovals(ctx, seat); err != nil {
 			return err
 		}
-		alive, err := t.aliveIn(ctx, seat.Team)
+		alive, err := t.members.running(ctx, seat.Team)
 		if err != nil || len(alive) == 0 {
 			return err
 		}
@@ -208,10 +222,10 @@ func (t *Teams) awaitApprovals(ctx context.Context, seat *Seat) error {
 	}
 }
 
-// settleApprovals lets go the teammates whose approval waits in the lead's
-// inbox. The approvals stay unread, for the lead's model to be told.
-func (t *Teams) settleApprovals(ctx context.Context, seat *Seat) error {
-	waiting, err := t.mail.Unread(ctx, seat.Address())
+// carryOutApprovals removes the teammates from the team that have agreed to shut down, as
+// the lead's unread mail says. The approvals stay unread, for the lead's model to be told.
+func (t *Teams) carryOutApprovals(ctx context.Context, seat *Seat) error {
+	waiting, err := t.options.Mail.Unread(ctx, seat.Address())
 	if err != nil {
 		return err
 	}
@@ -220,9 +234,9 @@ func (t *Teams) settleApprovals(ctx context.Context, seat *Seat) error {
 		if _, ok := c.(protocol.ShutdownApproved); !ok {
 			continue
 		}
-		v, err := t.verify(ctx, seat.Address(), m)
+		v, err := t.verifier.verify(ctx, seat.Address(), m)
 		if err == nil && v.control != nil {
-			_, err = t.approved(ctx, seat.Team, m)
+			_, err = t.departures.approved(ctx, seat.Team, m)
 		}
 		if err != nil {
 			return err
@@ -234,7 +248,7 @@ func (t *Teams) settleApprovals(ctx context.Context, seat *Seat) error {
 // stopAll stops the teammates that are still on the roster or run here, all at
 // once.
 func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
-	names := t.running(seat.Team)
+	names := t.crews.mates(seat.Team)
 	config, err := seat.config(ctx)
 	for _, m := range config.Teammates() {
 		if !slices.Contains(names, m.Name) {
@@ -246,7 +260,7 @@ func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
 	for i, name := range names {
 		wg.Go(func() {
 			who := mailbox.Address{Team: seat.Team, Agent: name}
-			_, errs[i] = t.depart(ctx, who, "", func() error { return t.stop(ctx, who.Team, name, cause) })
+			_, errs[i] = t.departures.depart(ctx, who, "", func() error { return t.departures.stop(ctx, who, cause) })
 		})
 	}
 	wg.Wait()
@@ -254,14 +268,4 @@ func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// running lists the teammates that this process started, or is.
-func (t *Teams) running(team string) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if crew, ok := t.crews[team]; ok {
-		return slices.Sorted(maps.Keys(crew.mates))
-	}
-	return nil
 }

@@ -7,12 +7,65 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 )
+
+// Backend is where teammates run: in this process, or in a pane of a terminal.
+// Its methods may be called from any goroutine.
+type Backend interface {
+	// Kind says where the next teammate would run, as rosters name it
+	// ("in-process"). An error says what is missing there: nobody is started
+	// elsewhere instead.
+	Kind(ctx context.Context) (string, error)
+	// Start starts a teammate, or brings one back ([Spawn.Record]), and returns
+	// when it runs. ctx is for the start only. Before the teammate can act, Start
+	// keeps what it takes to bring it back with [Seat.Remember]; the process of a
+	// teammate that has its own adds what only it knows ([Teams.Join]).
+	//
+	// The backend owns the teammate until it ends: when the Seat is left it lets
+	// the turn end and closes the session, when it is to stop ([Seat.Stopping])
+	// it closes the session at once, and when a session ends in any other way
+	// than by leaving it calls [Teams.Gone]. An error names the teammate, and
+	// nothing of it runs then.
+	Start(ctx context.Context, s Spawn) (Started, error)
+	// Stop ends a teammate and returns when nothing of it runs any more; what
+	// was still running in its turn is interrupted with cause. With
+	// [ErrShutdownApproved] the turn gets a short grace to end by itself first.
+	// It may be called more than once, and for agents that do not run: that is
+	// no error.
+	Stop(ctx context.Context, who mailbox.Address, cause error) error
+}
+
+// Started is what a backend knows of a teammate once it runs.
+type Started struct {
+	PaneID string // the pane that it runs in, for the roster; "" without one
+}
+
+// Spawn is what a backend needs to start a teammate.
+type Spawn struct {
+	Seat        *Seat
+	Member      roster.Member // as it stands on the roster
+	LeadSession string        // id of the lead's session
+	Lead        string        // agent id of the lead's session; "" for a main session
+	Description string        // of the work, in a few words
+	// Introduction tells the teammate who and where it is. It goes before
+	// Input, not into the system prompt: that is the same for all agents. "" for
+	// one that comes back and knows.
+	Introduction string
+	Input        string // the first message of its first turn, wrapped
+	// Record is what was kept of a teammate that comes back: its conversation
+	// goes on. nil for a new one.
+	Record *roster.AgentRecord
+	Window bool // a pane of it is to be a window of its own
+	// Placed is for the backend to call once the teammate has its place, if it takes
+	// much longer until it runs. nil: nobody waits for it.
+	Placed func()
+}
 
 // SpawnRequest says what teammate to start.
 type SpawnRequest struct {
@@ -36,8 +89,8 @@ type Spawned struct {
 	Member roster.Member
 }
 
-// Spawn starts a teammate in the team that the caller leads. It stands on the
-// roster before it runs; when it cannot be started it is taken off again. A
+// Spawn starts a teammate in the team that the caller leads. It is on the
+// roster before it runs; when it cannot be started it is removed again. A
 // name that a member has gets a suffix. Errors: [ErrNoTeam], [ErrNotLead],
 // [*UnknownTeamError], [*roster.NameError], and the backend's.
 func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spawned, error) {
@@ -49,7 +102,7 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 		return Spawned{}, &UnknownTeamError{r.Team}
 	case !ok:
 		return Spawned{}, ErrNoTeam
-	case t.backend == nil:
+	case t.options.Backend == nil:
 		return Spawned{}, fmt.Errorf("start teammate %q: %w", r.Name, errors.ErrUnsupported)
 	}
 	name, err := roster.CleanName(r.Name)
@@ -58,19 +111,19 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 	}
 	// Who plans cannot have others change things, wherever they run.
 	r.PlanMode = r.PlanMode || t.options.Mode() == protocol.ModePlan
-	kind, err := t.backend.Kind(ctx)
+	kind, err := t.options.Backend.Kind(ctx)
 	if err != nil {
 		return Spawned{}, fmt.Errorf("start teammate %q: %w", name, err)
 	}
-	config, member, err := t.join(ctx, lead, t.newMember(by, lead.Team, name, kind, r))
+	config, member, err := t.join(ctx, lead, newMember(by, t.crews.nextColor(lead.Team), name, kind, r))
 	if err != nil {
 		return Spawned{}, err
 	}
-	seat := t.seat(config, member)
+	seat := t.newMate(config, member)
 	record := roster.AgentRecord{
 		Backend: member.BackendType, Description: r.Description, Signs: !member.Apart(), Starting: member.Apart(),
 	}
-	err = t.store.Enrol(ctx, lead.Team, member)
+	err = t.members.rosters.Enrol(ctx, lead.Team, member)
 	if err == nil {
 		err = seat.Remember(ctx, record)
 	}
@@ -80,17 +133,17 @@ func (t *Teams) Spawn(ctx context.Context, by tool.Caller, r SpawnRequest) (Spaw
 	if member, err = t.start(ctx, lead, firstSpawn(by, seat, &config, member, r)); err != nil {
 		return Spawned{}, errors.Join(err, t.undo(ctx, seat))
 	}
-	t.changes.beat()
+	t.changes.announce()
 	return Spawned{lead.Team, member}, nil
 }
 
-func (t *Teams) newMember(by tool.Caller, team, name, kind string, r SpawnRequest) roster.Member {
+func newMember(by tool.Caller, color, name, kind string, r SpawnRequest) roster.Member {
 	model := r.Model
 	if model == "" {
 		model = by.Model
 	}
 	return roster.Member{
-		Name: name, AgentType: r.AgentType, Model: model, Prompt: r.Prompt, Color: t.nextColor(team), PlanModeRequired: r.PlanMode,
+		Name: name, AgentType: r.AgentType, Model: model, Prompt: r.Prompt, Color: color, PlanModeRequired: r.PlanMode,
 		JoinedAt: time.Now().UnixMilli(), PaneID: firstPane(kind), Cwd: by.Cwd, Subscriptions: []string{},
 		BackendType: kind,
 	}
@@ -103,19 +156,6 @@ func firstPane(kind string) string {
 		return kind
 	}
 	return ""
-}
-
-// nextColor gives each colour in turn; one that was given does not come back
-// when its teammate leaves.
-func (t *Teams) nextColor(team string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	given := 0
-	if crew, ok := t.crews[team]; ok {
-		given = crew.colors
-		crew.colors++
-	}
-	return roster.Color(given)
 }
 
 // errNameTaken says that somebody joined under a name while it was prepared.
@@ -131,12 +171,11 @@ func (t *Teams) join(ctx context.Context, lead *Seat, m roster.Member) (roster.R
 		}
 		m.Name = roster.FreeName(&config, wanted)
 		m.AgentID = roster.AgentID(m.Name, lead.Team)
-		// What still waits there for a former agent of this name is not meant for
-		// the new one.
-		if err := t.returnMail(ctx, &config, mailbox.Address{Team: lead.Team, Agent: m.Name}); err != nil {
+		// What is still unread there was meant for a former agent of this name.
+		if err := t.departures.returnMail(ctx, &config, mailbox.Address{Team: lead.Team, Agent: m.Name}); err != nil {
 			return roster.Roster{}, roster.Member{}, err
 		}
-		config, err = t.updateRoster(ctx, lead.Team, lead.agent(), func(c *roster.Roster) error {
+		config, err = t.members.update(ctx, lead.Team, lead.agent(), func(c *roster.Roster) error {
 			if roster.FreeName(c, wanted) != m.Name {
 				return errNameTaken
 			}
@@ -152,16 +191,11 @@ func (t *Teams) join(ctx context.Context, lead *Seat, m roster.Member) (roster.R
 	}
 }
 
-// seat gives a member of the roster its place in this process.
-func (t *Teams) seat(c roster.Roster, m roster.Member) *Seat {
+// newMate gives a member of the roster its place in this process.
+func (t *Teams) newMate(c roster.Roster, m roster.Member) *Seat {
 	seat := newSeat(t, c.Name, m.Name, c.LeadSessionID)
 	seat.Color, seat.paneID, seat.backend = m.Color, m.PaneID, m.BackendType
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if crew, ok := t.crews[c.Name]; ok {
-		crew.mates[m.Name] = seat
-		delete(crew.departures, m.Name)
-	}
+	t.crews.addMate(seat)
 	return seat
 }
 
@@ -179,28 +213,28 @@ func firstSpawn(by tool.Caller, seat *Seat, c *roster.Roster, m roster.Member, r
 // start hands a teammate to the backend, and writes the pane that it got into the
 // roster.
 func (t *Teams) start(ctx context.Context, lead *Seat, s Spawn) (roster.Member, error) {
-	started, err := t.backend.Start(ctx, s)
+	started, err := t.options.Backend.Start(ctx, s)
 	if err != nil || started.PaneID == "" {
 		return s.Member, err
 	}
 	s.Member.PaneID = started.PaneID
-	_, err = t.store.Update(ctx, lead.Team, func(c *roster.Roster) error {
+	_, err = t.members.rosters.Update(ctx, lead.Team, func(c *roster.Roster) error {
 		if m := c.Find(s.Member.Name); m != nil {
 			m.PaneID = started.PaneID
 		}
 		return nil
 	})
 	if err != nil {
-		err = errors.Join(err, t.stop(ctx, lead.Team, s.Member.Name, err))
+		err = errors.Join(err, t.departures.stop(ctx, s.Seat.Address(), err))
 	}
 	return s.Member, err
 }
 
-// undo takes a teammate that did not start off the roster.
+// undo removes a teammate that did not start from the roster.
 func (t *Teams) undo(ctx context.Context, seat *Seat) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	_, err := t.depart(ctx, seat.Address(), "", func() error { return nil })
+	_, err := t.departures.depart(ctx, seat.Address(), "", func() error { return nil })
 	return err
 }
 
@@ -260,4 +294,23 @@ func otherMates(c roster.Roster, self roster.Member) string {
 		others = append(others, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(others, ", ")
+}
+
+// DeliverPrompt posts the first message of a teammate that reads it from its inbox,
+// in its lead's name and without a summary (facts: claude-code §5.2), and returns it.
+// A teammate that comes back gets the note about its return instead of its prompt,
+// which it has had. When there is nothing to say, nothing is posted and the message is
+// the zero one.
+func (s Spawn) DeliverPrompt(ctx context.Context) (mailbox.Message, error) {
+	text := s.Member.Prompt
+	if s.Record != nil {
+		text = prompt.Unremind(s.Input) // as mail it is the lead's word
+	}
+	if text == "" {
+		return mailbox.Message{}, nil
+	}
+	to := s.Seat.Address()
+	first := s.Seat.stamps.distinct(to, mailbox.Message{From: mailbox.LeadName, Text: text, Timestamp: protocol.Stamp(time.Now())})
+	lead := event.Agent{Session: s.LeadSession, Name: mailbox.LeadName}
+	return first, s.Seat.teams.outbox.post(ctx, lead, to, first, sealedText)
 }

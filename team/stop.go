@@ -3,7 +3,6 @@ package team
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
@@ -21,11 +20,11 @@ import (
 // the teammate from the team itself then, with [Teams.Remove]. Errors:
 // [roster.ErrNotFound] for the team, [*roster.UnknownMemberError], [*roster.NameError] for the lead.
 func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, force bool) (id string, err error) {
-	config, err := t.store.Load(ctx, team)
+	config, err := t.members.rosters.Load(ctx, team)
 	if err != nil {
 		return "", err
 	}
-	member, err := t.member(ctx, &config, agent)
+	member, err := t.members.find(ctx, &config, agent)
 	if err != nil {
 		return "", err
 	}
@@ -44,35 +43,7 @@ func (t *Teams) RequestStop(ctx context.Context, team, agent, reason string, for
 	}
 	m := mailbox.Message{From: mailbox.UserName, Text: protocol.Encode(c), Timestamp: protocol.Stamp(at)}
 	to := mailbox.Address{Team: config.Name, Agent: member.Name}
-	return id, t.post(ctx, event.Agent{Name: mailbox.UserName}, to, m, sealedProtocol)
-}
-
-// Stopping is closed when the agent is to be stopped at once, whatever its model is
-// doing: whoever runs the agent closes its session. After that, a teammate with a
-// process of its own calls [Seat.Depart]; for one that runs in its lead's process
-// the backend reports the end ([Teams.Gone]).
-func (s *Seat) Stopping() <-chan struct{} { return s.stopping }
-
-// stopBy closes Stopping, because of this request.
-func (s *Seat) stopBy(c protocol.StopRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop.Type == "" {
-		s.stop = c
-		close(s.stopping)
-	}
-}
-
-// stopped returns the request that closed Stopping, and the reason in words; ok is
-// false while Stopping is open.
-func (s *Seat) stopped() (c protocol.StopRequest, why string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	why = "it was stopped by the " + mailbox.UserName
-	if s.stop.Reason != "" {
-		why += ": " + s.stop.Reason
-	}
-	return s.stop, why, s.stop.Type != ""
+	return id, t.outbox.post(ctx, event.Agent{Name: mailbox.UserName}, to, m, sealedProtocol)
 }
 
 // Depart leaves the team at once, for a teammate with a process of its own whose
@@ -98,16 +69,10 @@ func (s *Seat) Depart(ctx context.Context) error {
 // to answer it and cannot, since its turn has failed. It reports whether the agent
 // has left. Call it when a turn ends in failure.
 func (s *Seat) TurnFailed(ctx context.Context) (left bool, err error) {
-	s.mu.Lock()
-	var open []string
-	for id := range s.shutdowns {
-		open = append(open, id)
-	}
-	s.mu.Unlock()
+	open := s.shutdowns.waiting()
 	if len(open) == 0 || s.hasLeft() {
 		return s.hasLeft(), nil
 	}
-	slices.Sort(open)
 	if err := s.approve(ctx, open[0]); err != nil {
 		return false, err
 	}
@@ -120,11 +85,11 @@ func (s *Seat) TurnFailed(ctx context.Context) (left bool, err error) {
 // the teammate ([Teams.Present]). It works from any process. Errors: [roster.ErrNotFound]
 // for the team, [*roster.UnknownMemberError].
 func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
-	config, err := t.store.Load(ctx, team)
+	config, err := t.members.rosters.Load(ctx, team)
 	if err != nil {
 		return err
 	}
-	member, err := t.member(ctx, &config, agent)
+	member, err := t.members.find(ctx, &config, agent)
 	if err != nil {
 		return err
 	}
@@ -132,34 +97,14 @@ func (t *Teams) Remove(ctx context.Context, team, agent, why string) error {
 		return &roster.NameError{Name: agent, Reason: "is the lead, which ends with its session"}
 	}
 	who := mailbox.Address{Team: config.Name, Agent: member.Name}
-	if t.leadsHere(config.Name) {
+	if t.crews.leadsHere(config.Name) {
 		return t.Gone(ctx, who, why)
 	}
-	t.mu.Lock()
-	if _, ok := t.crews[config.Name]; !ok {
-		crew := newCrew()
-		crew.leadSession = config.LeadSessionID
-		t.crews[config.Name] = crew
-		defer t.forget(config.Name)
+	if t.crews.enter(config.Name, config.LeadSessionID) {
+		defer t.crews.forget(config.Name)
 	}
-	t.mu.Unlock()
-	if _, err := t.depart(ctx, who, why, func() error { return nil }); err != nil {
+	if _, err := t.departures.depart(ctx, who, why, func() error { return nil }); err != nil {
 		return fmt.Errorf("remove %s from its team: %w", who, err)
 	}
 	return nil
-}
-
-// leadsHere reports whether this process leads a team.
-func (t *Teams) leadsHere(team string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	crew, ok := t.crews[team]
-	return ok && crew.leave != nil
-}
-
-// forget drops what this process remembers of a team.
-func (t *Teams) forget(team string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.crews, team)
 }

@@ -16,34 +16,51 @@ import (
 	"github.com/cadre-dev/cadre/tool"
 )
 
-// CreateTask adds a task to the caller's list. Errors: [ErrCheck].
-func (t *Teams) CreateTask(ctx context.Context, by tool.Caller, item task.Task) (task.Task, error) {
+// Tasks are the task lists of this process's agents: a team has one that its members
+// share, any other session its own. What an agent may do to a task stands here. Its
+// methods may be called from any goroutine.
+type Tasks struct {
+	store   task.Store
+	crews   *crews
+	publish func(by event.Agent, body event.Body)
+}
+
+// ListOf names the caller's task list: its team's, else its session's own.
+func (ts *Tasks) ListOf(by tool.Caller) string {
+	if team, ok := ts.crews.teamOf(by); ok {
+		return team
+	}
+	return by.SessionID
+}
+
+// Create adds a task to the caller's list. Errors: [ErrCheck].
+func (ts *Tasks) Create(ctx context.Context, by tool.Caller, item task.Task) (task.Task, error) {
 	if err := mayCreate(item); err != nil {
 		return task.Task{}, err
 	}
-	list := t.TaskList(by)
-	created, err := t.tasks.Create(ctx, list, item)
+	list := ts.ListOf(by)
+	created, err := ts.store.Create(ctx, list, item)
 	if err != nil {
 		return task.Task{}, err
 	}
-	t.publish(t.agentOf(by), event.TaskChanged{List: list, Task: created})
-	if seat, ok := t.Seat(by); ok {
+	ts.publish(ts.agentOf(by), event.TaskChanged{List: list, Task: created})
+	if seat, ok := ts.crews.seat(by); ok {
 		seat.Progress()
 	}
 	return created, nil
 }
 
-// Task loads one task of the caller's list. Errors: [task.ErrNotFound].
-func (t *Teams) Task(ctx context.Context, by tool.Caller, id string) (task.Task, error) {
-	return t.tasks.Get(ctx, t.TaskList(by), id)
+// Get loads one task of the caller's list. Errors: [task.ErrNotFound].
+func (ts *Tasks) Get(ctx context.Context, by tool.Caller, id string) (task.Task, error) {
+	return ts.store.Get(ctx, ts.ListOf(by), id)
 }
 
-// ListTasks loads the caller's list, in the order of the ids.
-func (t *Teams) ListTasks(ctx context.Context, by tool.Caller) ([]task.Task, error) {
-	return t.tasks.List(ctx, t.TaskList(by))
+// List loads the caller's list, in the order of the ids.
+func (ts *Tasks) List(ctx context.Context, by tool.Caller) ([]task.Task, error) {
+	return ts.store.List(ctx, ts.ListOf(by))
 }
 
-// UpdateTask changes a task of the caller's list. In a team the owner must be a
+// Update changes a task of the caller's list. In a team the owner must be a
 // member, and is told by mail when the task becomes its own; a teammate that
 // sets a task in progress takes it, which fails when somebody else has it or it
 // is blocked (facts: claude-code §3.5, done so that no two own a task).
@@ -52,13 +69,13 @@ func (t *Teams) ListTasks(ctx context.Context, by tool.Caller) ([]task.Task, err
 // but the new owner could not be told. Other errors: those of package task,
 // [*roster.UnknownMemberError], [ErrCheck], [ErrNoTeam] when a sub-agent hands out a
 // task.
-func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
-	list := t.TaskList(by)
-	if err := t.mayChange(ctx, by, id, c); err != nil {
+func (ts *Tasks) Update(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
+	list := ts.ListOf(by)
+	if err := ts.mayChange(ctx, by, id, c); err != nil {
 		return task.Outcome{}, err
 	}
-	seat, seated := t.Seat(by)
-	owner, err := t.newOwner(ctx, by, c.Owner)
+	seat, seated := ts.crews.seat(by)
+	owner, err := ts.newOwner(ctx, by, c.Owner)
 	if err != nil {
 		return task.Outcome{}, err
 	}
@@ -66,12 +83,12 @@ func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c tas
 	if seated && !seat.Lead && c.Owner == nil && c.Status != nil && *c.Status == task.InProgress {
 		c.Take = seat.Name
 	}
-	out, err := t.tasks.Update(ctx, list, id, c)
+	out, err := ts.store.Update(ctx, list, id, c)
 	if err != nil {
 		return task.Outcome{}, err
 	}
 	if len(out.Fields) > 0 {
-		t.publishTask(ctx, by, list, c, out)
+		ts.publishUpdate(ctx, by, list, c, out)
 		if seated {
 			seat.Progress()
 		}
@@ -80,7 +97,7 @@ func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c tas
 		return out, nil
 	}
 	if out.After.Status == task.Completed && out.Before.Status != task.Completed {
-		seat.noteCompleted(id)
+		seat.turn.noteCompleted(id)
 	}
 	if out.After.Status != task.Deleted && out.After.Owner != "" && out.After.Owner != out.Before.Owner {
 		if err := seat.assign(ctx, out.Before, out.After.Owner); err != nil {
@@ -90,32 +107,32 @@ func (t *Teams) UpdateTask(ctx context.Context, by tool.Caller, id string, c tas
 	return out, nil
 }
 
-// publishTask tells of a changed task, and of those that have an edge to it which
+// publishUpdate publishes a changed task, and of those that have an edge to it which
 // came or went.
-func (t *Teams) publishTask(ctx context.Context, by tool.Caller, list string, c task.Change, out task.Outcome) {
-	agent := t.agentOf(by)
-	t.publish(agent, event.TaskChanged{List: list, Task: out.After})
+func (ts *Tasks) publishUpdate(ctx context.Context, by tool.Caller, list string, c task.Change, out task.Outcome) {
+	agent := ts.agentOf(by)
+	ts.publish(agent, event.TaskChanged{List: list, Task: out.After})
 	touched := slices.Concat(c.AddBlocks, c.AddBlockedBy)
 	if out.After.Status == task.Deleted {
 		touched = slices.Concat(out.Before.Blocks, out.Before.BlockedBy)
 	}
 	for _, id := range touched {
-		if other, err := t.tasks.Get(ctx, list, id); err == nil { // else it is gone, which somebody else tells
-			t.publish(agent, event.TaskChanged{List: list, Task: other})
+		if other, err := ts.store.Get(ctx, list, id); err == nil { // else it is gone, which somebody else tells
+			ts.publish(agent, event.TaskChanged{List: list, Task: other})
 		}
 	}
 }
 
 // newOwner turns the owner that was asked for into a name on the roster. Without
 // a team any name will do.
-func (t *Teams) newOwner(ctx context.Context, by tool.Caller, asked *string) (*string, error) {
-	if _, inTeam := t.teamOf(by); asked == nil || !inTeam {
+func (ts *Tasks) newOwner(ctx context.Context, by tool.Caller, asked *string) (*string, error) {
+	if _, inTeam := ts.crews.teamOf(by); asked == nil || !inTeam {
 		return asked, nil
 	}
 	if strings.TrimSpace(*asked) == "" {
 		return new(""), nil
 	}
-	seat, ok := t.Seat(by)
+	seat, ok := ts.crews.seat(by)
 	if !ok {
 		return nil, ErrNoTeam
 	}
@@ -136,16 +153,10 @@ func (s *Seat) assign(ctx context.Context, before task.Task, owner string) error
 	})
 }
 
-func (s *Seat) noteCompleted(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.completed = id
-}
-
 // agentOf names a caller in events.
-func (t *Teams) agentOf(by tool.Caller) event.Agent {
+func (ts *Tasks) agentOf(by tool.Caller) event.Agent {
 	a := event.Agent{Session: by.SessionID, ID: by.AgentID, Name: by.AgentName}
-	if seat, ok := t.Seat(by); ok {
+	if seat, ok := ts.crews.seat(by); ok {
 		a = seat.agent()
 		a.ID = by.AgentID
 	}
@@ -158,8 +169,8 @@ var ErrCheck = errors.New("only the team lead may change a task's check, and nob
 // mayChange reports why a caller may not make a change: in a team, only the lead
 // changes the check that a task has, gives one to a task that a teammate has claimed,
 // or deletes a task with a check; evidence comes from the runtime alone
-// ([Teams.KeepEvidence]).
-func (t *Teams) mayChange(ctx context.Context, by tool.Caller, id string, c task.Change) error {
+// ([Tasks.KeepEvidence]).
+func (ts *Tasks) mayChange(ctx context.Context, by tool.Caller, id string, c task.Change) error {
 	if c.Metadata.Has(task.CheckedKey) {
 		return fmt.Errorf("change task #%s: %w", id, ErrCheck)
 	}
@@ -167,13 +178,13 @@ func (t *Teams) mayChange(ctx context.Context, by tool.Caller, id string, c task
 	if !deletes && !c.Metadata.Has(task.CheckKey) {
 		return nil
 	}
-	if seat, ok := t.Seat(by); ok && seat.Lead {
+	if seat, ok := ts.crews.seat(by); ok && seat.Lead {
 		return nil
 	}
-	if _, inTeam := t.teamOf(by); !inTeam {
+	if _, inTeam := ts.crews.teamOf(by); !inTeam {
 		return nil
 	}
-	before, err := t.tasks.Get(ctx, t.TaskList(by), id)
+	before, err := ts.store.Get(ctx, ts.ListOf(by), id)
 	if err != nil {
 		return err
 	}
@@ -202,13 +213,13 @@ func mayCreate(item task.Task) error {
 
 // KeepEvidence keeps what came of running the check of a task of the caller's
 // list. Errors: [task.ErrNotFound].
-func (t *Teams) KeepEvidence(ctx context.Context, by tool.Caller, id string, e task.Evidence) (task.Task, error) {
-	list := t.TaskList(by)
-	out, err := t.tasks.Update(ctx, list, id, task.Change{Metadata: e.Metadata()})
+func (ts *Tasks) KeepEvidence(ctx context.Context, by tool.Caller, id string, e task.Evidence) (task.Task, error) {
+	list := ts.ListOf(by)
+	out, err := ts.store.Update(ctx, list, id, task.Change{Metadata: e.Metadata()})
 	if err != nil {
 		return task.Task{}, err
 	}
-	t.publish(t.agentOf(by), event.TaskChanged{List: list, Task: out.After})
+	ts.publish(ts.agentOf(by), event.TaskChanged{List: list, Task: out.After})
 	return out.After, nil
 }
 
@@ -220,7 +231,7 @@ func (s *Seat) Claim(ctx context.Context) (mail Mail, ok bool, err error) {
 	if s.Lead || s.hasLeft() {
 		return Mail{}, false, nil
 	}
-	list, err := s.teams.tasks.List(ctx, s.Team)
+	list, err := s.teams.options.Tasks.List(ctx, s.Team)
 	if err != nil {
 		return Mail{}, false, err
 	}
@@ -228,20 +239,20 @@ func (s *Seat) Claim(ctx context.Context) (mail Mail, ok bool, err error) {
 	if hasBegun(list, s.Name) || task.FirstClaimable(list) < 0 {
 		return Mail{}, false, nil
 	}
-	t, ok, err := s.teams.tasks.Claim(ctx, s.Team, s.Name)
+	t, ok, err := s.teams.options.Tasks.Claim(ctx, s.Team, s.Name)
 	if err != nil || !ok {
 		return Mail{}, false, err
 	}
-	s.teams.publish(s.agent(), event.TaskChanged{List: s.Team, Task: t})
+	s.teams.options.Publish(s.agent(), event.TaskChanged{List: s.Team, Task: t})
 	s.Progress()
 	return claimed(t), true, nil
 }
 
-// GiveBackTasks makes what the agent has in progress nobody's again, when it
-// could not be told of the task that it claimed. What it was assigned and has
-// not begun stays its own.
+// GiveBackTasks releases the tasks that the agent has in progress, for when it could not
+// be given the task that it claimed. What it was assigned and has not begun stays its
+// own.
 func (s *Seat) GiveBackTasks(ctx context.Context) error {
-	list, err := s.teams.tasks.List(ctx, s.Team)
+	list, err := s.teams.options.Tasks.List(ctx, s.Team)
 	if err != nil {
 		return err
 	}
@@ -249,18 +260,18 @@ func (s *Seat) GiveBackTasks(ctx context.Context) error {
 		if !begunBy(t, s.Name) {
 			continue
 		}
-		out, err := s.teams.tasks.Update(ctx, s.Team, t.ID, task.Change{Owner: new(""), Status: new(task.Pending)})
+		out, err := s.teams.options.Tasks.Update(ctx, s.Team, t.ID, task.Change{Owner: new(""), Status: new(task.Pending)})
 		if err != nil {
 			return err
 		}
-		s.teams.publish(s.agent(), event.TaskChanged{List: s.Team, Task: out.After})
+		s.teams.options.Publish(s.agent(), event.TaskChanged{List: s.Team, Task: out.After})
 	}
 	return nil
 }
 
 // WatchTasks returns a channel that is signalled when there may be a task to
 // claim, and a function that ends the watch ([task.Store.Watch]).
-func (s *Seat) WatchTasks() (<-chan struct{}, func()) { return s.teams.tasks.Watch(s.Team) }
+func (s *Seat) WatchTasks() (<-chan struct{}, func()) { return s.teams.options.Tasks.Watch(s.Team) }
 
 // hasBegun reports whether a task of the list is owner's and in progress: an
 // agent does one at a time.

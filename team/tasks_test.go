@@ -22,7 +22,7 @@ func add(t *testing.T, w *world, subjects ...string) {
 	t.Helper()
 	for _, s := range subjects {
 		item := task.Task{Subject: s, Description: "How to " + s, Status: task.Pending}
-		if _, err := w.CreateTask(t.Context(), leader, item); err != nil {
+		if _, err := w.Tasks.Create(t.Context(), leader, item); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func testUpdateTaskTellsTheNewOwner(t *testing.T, alpha start) {
 			t.Errorf("told of %+v", changed)
 		}
 		if out, err = w.UpdateTask(t.Context(), leader, "1", owner(" ")); err != nil || out.After.Owner != "" {
-			t.Errorf("nobody's again: %+v, %v", out, err)
+			t.Errorf("unassigned: %+v, %v", out, err)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func testUpdateTaskWithAnOwnerWhoIsNot(t *testing.T, alpha start) {
 		t.Errorf("by a sub-agent: %v", err)
 	}
 	alone := tool.Caller{SessionID: "session-2"}
-	if _, err := w.CreateTask(t.Context(), alone, task.Task{Subject: "b", Status: task.Pending}); err != nil {
+	if _, err := w.Tasks.Create(t.Context(), alone, task.Task{Subject: "b", Status: task.Pending}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := w.UpdateTask(t.Context(), alone, "1", owner("anybody")); err != nil || out.After.Owner != "anybody" {

@@ -2,7 +2,7 @@ package team
 
 import (
 	"context"
-	"sync"
+	"errors"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
@@ -49,7 +49,7 @@ type Options struct {
 	// killed. nil: nothing is known of it.
 	Shown func(ctx context.Context, r roster.AgentRecord) ([]mailbox.ID, error)
 
-	// Publish tells what happened: by names the agent that did it, with its
+	// Publish is called with what happened; by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
 	Publish func(by event.Agent, body event.Body)
 }
@@ -64,46 +64,20 @@ type Policy struct {
 	TrustUnsigned bool
 }
 
-// Teams is the teams of this process. Its methods may be called from any
-// goroutine.
+// Teams is the teams of this process: every act of a lead, and the way into a team for
+// its teammates. What each agent may do in its team is a [Seat], its mail an [Inbox],
+// the task lists are [Tasks]. Its methods may be called from any goroutine.
 type Teams struct {
-	store    *roster.RepairingStore
-	mail     mailbox.Store
-	tasks    task.Store
-	backend  Backend
-	publish  func(by event.Agent, body event.Body)
-	seals    mailbox.Seals
-	records  roster.Records
-	presence roster.Presence
-	options  Options // as they were given, with defaults for what was left out
-	changes  pulse   // of what agents do, and of who is there
-	waits    waits   // of agents for each other
-	posted   posted  // what this process has posted
+	Tasks *Tasks
 
-	mu    sync.Mutex // guards what follows; never held across I/O
-	crews map[string]*crew
-	leads map[string]*lead
-}
-
-// crew is what this process knows of a team beyond its roster.
-type crew struct {
-	leadSession string
-	founded     bool             // our own runtime leads it ([roster.Founding])
-	mates       map[string]*Seat // the teammates that this process started, or is
-	leave       func() error     // gives up the lead's place; nil when another process leads
-	colors      int              // given so far; never goes back
-	departures  map[string]*departure
-
-	changes   int // of the roster, by this process
-	published int // the newest change that was published
-}
-
-// lead is what a main session leads.
-type lead struct {
-	seat    *Seat         // nil: no team
-	notes   []Mail        // for its inbox, from the runtime
-	inbox   *Inbox        // nil while nobody reads
-	changed chan struct{} // closed, and made anew, when seat or notes change
+	options    Options // with defaults for what was left out
+	crews      *crews
+	members    *members
+	outbox     *outbox
+	verifier   *verifier
+	departures *departures
+	changes    broadcast // of what agents do, and of who is there
+	waits      waits     // of agents for each other
 }
 
 // New makes the teams of a process, with none known yet.
@@ -121,118 +95,51 @@ func New(o Options) *Teams {
 	if !ok {
 		rosters = roster.NewRepairingStore(o.Store, o.Records)
 	}
-	return &Teams{
-		store: rosters, mail: o.Mail, tasks: o.Tasks, backend: o.Backend,
-		seals: o.Seals, records: o.Records, presence: o.Presence, publish: o.Publish, options: o,
-		crews: make(map[string]*crew), leads: make(map[string]*lead),
+	t := &Teams{options: o, crews: newCrews()}
+	t.members = &members{
+		rosters: rosters, records: o.Records, presence: o.Presence, mail: o.Mail, crews: t.crews, publish: o.Publish,
 	}
-}
-
-func newCrew() *crew {
-	return &crew{mates: make(map[string]*Seat), departures: make(map[string]*departure)}
-}
-
-// leadOf returns what is known of a main session; t.mu is held.
-func (t *Teams) leadOf(session string) *lead {
-	l, ok := t.leads[session]
-	if !ok {
-		l = &lead{changed: make(chan struct{})}
-		t.leads[session] = l
+	t.outbox = &outbox{mail: o.Mail, seals: o.Seals, members: t.members, publish: o.Publish}
+	t.verifier = &verifier{seals: o.Seals, members: t.members, trustUnsigned: o.Policy.TrustUnsigned}
+	t.departures = &departures{
+		crews: t.crews, members: t.members, outbox: t.outbox, verifier: t.verifier,
+		tasks: o.Tasks, backend: o.Backend, changes: &t.changes, shown: o.Shown,
 	}
-	return l
-}
-
-// change wakes whoever waits for a change; t.mu is held.
-func (l *lead) change() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	t.Tasks = &Tasks{store: o.Tasks, crews: t.crews, publish: o.Publish}
+	return t
 }
 
 // Seat returns the caller's place in a team: a teammate's own, or that of the
 // main session as a lead. Sub-agents have none.
-func (t *Teams) Seat(by tool.Caller) (*Seat, bool) {
-	if by.Depth > 0 {
-		return nil, false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if by.Team != "" {
-		if crew, ok := t.crews[by.Team]; ok {
-			seat, ok := crew.mates[by.AgentName]
-			return seat, ok
-		}
-		return nil, false
-	}
-	if l, ok := t.leads[by.SessionID]; ok && l.seat != nil {
-		return l.seat, true
-	}
-	return nil, false
+func (t *Teams) Seat(by tool.Caller) (*Seat, bool) { return t.crews.seat(by) }
+
+// LeadPresent reports whether a process leads the team. known is false when the
+// lead is another program, which takes no place: only a roster that is gone
+// tells then, and that is known.
+func (t *Teams) LeadPresent(ctx context.Context, team string) (present, known bool, err error) {
+	return t.members.leadPresent(ctx, team)
 }
 
-// teamOf is the team that the caller works for, also as a sub-agent.
-func (t *Teams) teamOf(by tool.Caller) (string, bool) {
-	if by.Team != "" {
-		return by.Team, true
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if l, ok := t.leads[by.SessionID]; ok && l.seat != nil {
-		return l.seat.Team, true
-	}
-	return "", false
+// Present reports whether a process reads an agent's mail: the agent's own, or
+// for one that runs inside its lead's process that. known is false when it is
+// another program's, which takes no place. It says nothing about who is on the
+// roster: a teammate that is not on it is known not to be present.
+func (t *Teams) Present(ctx context.Context, who mailbox.Address) (present, known bool, err error) {
+	return t.members.present(ctx, who)
 }
 
-// TaskList names the caller's task list: its team's, else its session's own.
-func (t *Teams) TaskList(by tool.Caller) string {
-	if team, ok := t.teamOf(by); ok {
-		return team
-	}
-	return by.SessionID
+// Signs reports whether an agent's program is ours, which seals what it posts and
+// shows its questions on the desk.
+func (t *Teams) Signs(ctx context.Context, who mailbox.Address) (bool, error) {
+	return t.members.isOurs(ctx, who)
 }
 
-// updateRoster changes a roster and tells of it. Of changes that are made at the
-// same time, an older one is not told after a newer one.
-func (t *Teams) updateRoster(ctx context.Context, team string, by event.Agent, change func(*roster.Roster) error) (roster.Roster, error) {
-	var turn int
-	config, err := t.store.Update(ctx, team, func(c *roster.Roster) error {
-		if err := change(c); err != nil {
-			return err
-		}
-		turn = t.countChange(team)
-		return nil
-	})
-	if err != nil {
-		return roster.Roster{}, err
+// Close gives up the places of this process, as its end would: the teams stay as
+// they are, to be resumed. Nothing of the Teams may be used after it.
+func (t *Teams) Close() error {
+	var errs []error
+	for _, release := range t.crews.takeReleases() {
+		errs = append(errs, release())
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if crew, ok := t.crews[team]; ok && turn > crew.published {
-		crew.published = turn
-		t.publish(by, event.TeamChanged{Team: team, Members: rosterOf(config)})
-	}
-	return config, nil
-}
-
-// countChange numbers a change of a roster, while the store's lock is held.
-func (t *Teams) countChange(team string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	crew, ok := t.crews[team]
-	if !ok {
-		return 0
-	}
-	crew.changes++
-	return crew.changes
-}
-
-// rosterOf is a roster as events carry it.
-func rosterOf(c roster.Roster) []event.Member {
-	members := make([]event.Member, len(c.Members))
-	for i, m := range c.Members {
-		members[i] = event.Member{
-			Name: m.Name, AgentType: m.AgentType, Model: m.Model, Color: m.Color, Backend: m.BackendType,
-			Lead: m.AgentID == c.LeadAgentID,
-		}
-	}
-	return members
+	return errors.Join(errs...)
 }

@@ -133,7 +133,7 @@ func TestSeatAndTaskList(t *testing.T) {
 		if ok != (tt.seat != "") || ok && seat.Name != tt.seat {
 			t.Errorf("%s: seat %+v", tt.who, seat)
 		}
-		if got := w.TaskList(tt.by); got != tt.list {
+		if got := w.Tasks.ListOf(tt.by); got != tt.list {
 			t.Errorf("%s: task list %q, want %q", tt.who, got, tt.list)
 		}
 	}

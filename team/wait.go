@@ -89,18 +89,18 @@ func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress,
 		return Progress{}, err
 	}
 	defer t.waits.end(a.agentWait)
-	tasks, stop := t.tasks.Watch(a.list)
+	tasks, stop := t.options.Tasks.Watch(a.list)
 	defer stop()
 	var notes <-chan struct{}
 	if len(a.agents) > 0 {
-		notes, stop = t.mail.Watch(mailbox.Address{Team: a.team, Agent: mailbox.LeadName})
+		notes, stop = t.options.Mail.Watch(mailbox.Address{Team: a.team, Agent: mailbox.LeadName})
 		defer stop()
 	}
 	again := time.NewTimer(lookAgain)
 	defer again.Stop()
 	pause := lookAgain
 	for {
-		changed := t.changes.wait()
+		changed := t.changes.next()
 		p, unsure, err := a.look(reading)
 		if err != nil || p.Done {
 			return p, err
@@ -133,8 +133,8 @@ type wait struct {
 
 // newWait checks what is to be waited for.
 func (t *Teams) newWait(ctx context.Context, by tool.Caller, w Awaited) (*wait, error) {
-	team, inTeam := t.teamOf(by)
-	a := &wait{teams: t, list: t.TaskList(by), team: team, agentWait: &agentWait{all: w.All, tasks: len(w.Tasks) > 0}}
+	team, inTeam := t.crews.teamOf(by)
+	a := &wait{teams: t, list: t.Tasks.ListOf(by), team: team, agentWait: &agentWait{all: w.All, tasks: len(w.Tasks) > 0}}
 	self := ""
 	if seat, ok := t.Seat(by); ok {
 		self, a.who = seat.Name, seat.Address()
@@ -149,7 +149,7 @@ func (t *Teams) newWait(ctx context.Context, by tool.Caller, w Awaited) (*wait, 
 	if !inTeam {
 		return nil, ErrNoTeam
 	}
-	config, err := t.store.Load(ctx, team)
+	config, err := t.members.rosters.Load(ctx, team)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (t *Teams) newWait(ctx context.Context, by tool.Caller, w Awaited) (*wait, 
 func (a *wait) addTasks(ctx context.Context, self string, ids []string) error {
 	for _, id := range ids {
 		id = strings.TrimPrefix(strings.TrimSpace(id), "#")
-		item, err := a.teams.tasks.Get(ctx, a.list, id)
+		item, err := a.teams.options.Tasks.Get(ctx, a.list, id)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (a *wait) addTasks(ctx context.Context, self string, ids []string) error {
 
 func (a *wait) addAgents(ctx context.Context, c *roster.Roster, self string, names []string) error {
 	for _, asked := range names {
-		m, err := a.teams.member(ctx, c, asked)
+		m, err := a.teams.members.find(ctx, c, asked)
 		name := m.Name
 		if unknown, ok := errors.AsType[*roster.UnknownMemberError](err); ok && unknown.Departed {
 			name, err = strings.TrimSuffix(unknown.Name, "@"+c.Name), nil // it is gone, which is what ends a wait for it
@@ -209,7 +209,7 @@ func (a *wait) addAgents(ctx context.Context, c *roster.Roster, self string, nam
 // look says how far things are. unsure means that they may change without a
 // signal.
 func (a *wait) look(ctx context.Context) (p Progress, unsure bool, err error) {
-	list, err := a.teams.tasks.List(ctx, a.list)
+	list, err := a.teams.options.Tasks.List(ctx, a.list)
 	if err != nil {
 		return Progress{}, false, err
 	}
@@ -319,29 +319,30 @@ func (a *agentWait) mayEnd(stuck map[*agentWait]bool) bool {
 	return a.tasks || len(a.agents) == 0 || slices.ContainsFunc(a.agents, func(name string) bool { return !waits(name) })
 }
 
-// pulse wakes everybody who waits for a change. The zero value is ready.
-type pulse struct {
-	mu   sync.Mutex
-	next chan struct{}
+// broadcast wakes everybody who waits for a change. The zero value is ready.
+type broadcast struct {
+	mu     sync.Mutex
+	change chan struct{}
 }
 
-// wait returns a channel that the next beat closes. Whoever takes it before it
-// looks misses nothing.
-func (p *pulse) wait() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.next == nil {
-		p.next = make(chan struct{})
+// next returns a channel that the next announcement closes. Whoever calls it before
+// looking at what may have changed misses nothing.
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.change == nil {
+		b.change = make(chan struct{})
 	}
-	return p.next
+	return b.change
 }
 
-func (p *pulse) beat() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.next != nil {
-		close(p.next)
-		p.next = nil
+// announce wakes all that wait.
+func (b *broadcast) announce() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.change != nil {
+		close(b.change)
+		b.change = nil
 	}
 }
 
@@ -356,14 +357,14 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 	if !ok {
 		return "", nil
 	}
-	mates, err := t.aliveIn(ctx, seat.Team)
+	mates, err := t.members.running(ctx, seat.Team)
 	if err != nil {
 		return "", err
 	}
 	look := &observation{teams: t, config: roster.Roster{Name: seat.Team}}
 	if seat.own {
 		mates = slices.DeleteFunc(mates, func(m roster.Member) bool { return m.Name != seat.Name })
-	} else if dead, err := t.diedUnnoticed(ctx, seat.Team, mates); dead != "" || err != nil {
+	} else if dead, err := look.diedUnnoticed(ctx, mates); dead != "" || err != nil {
 		return dead, err
 	}
 	// An agent writes into the roster that it is at work before it marks its mail read,
@@ -375,14 +376,14 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 		}
 	}
 	if !seat.own {
-		if busy, err := t.busyElsewhere(ctx, seat.Team, mates); busy != "" || err != nil {
+		if busy, err := look.busyElsewhere(ctx, mates); busy != "" || err != nil {
 			return busy, err
 		}
 		if waits, err := look.hasMail(ctx, seat, roster.Member{Name: mailbox.LeadName}); waits != "" || err != nil {
 			return waits, err
 		}
 	}
-	claimable, err := t.claimable(ctx, seat.Team, mates)
+	claimable, err := look.claimable(ctx, mates)
 	if err != nil || !claimable {
 		return "", err
 	}
@@ -393,10 +394,10 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 // new comes: as its seat in this process says, else as it told the lead itself.
 func (o *observation) stalled(ctx context.Context, by *Seat, m roster.Member) (int, error) {
 	if m.Name == by.Name {
-		return by.stalledNow(), nil
+		return by.turn.unread(), nil
 	}
-	if seat := o.teams.mate(mailbox.Address{Team: by.Team, Agent: m.Name}); seat != nil && seat.backend == roster.InProcess {
-		return seat.stalledNow(), nil
+	if seat := o.teams.crews.mate(mailbox.Address{Team: by.Team, Agent: m.Name}); seat != nil && seat.backend == roster.InProcess {
+		return seat.turn.unread(), nil
 	}
 	_, last, err := o.notes(ctx, m.Name, joinedAt(&m))
 	return last.stalled, err
@@ -404,7 +405,7 @@ func (o *observation) stalled(ctx context.Context, by *Seat, m roster.Member) (i
 
 // hasMail says that an agent has mail that it is going to read, if it has.
 func (o *observation) hasMail(ctx context.Context, by *Seat, m roster.Member) (string, error) {
-	unread, err := o.teams.mail.Unread(ctx, mailbox.Address{Team: by.Team, Agent: m.Name})
+	unread, err := o.teams.options.Mail.Unread(ctx, mailbox.Address{Team: by.Team, Agent: m.Name})
 	if err != nil || len(unread) == 0 {
 		return "", err
 	}
@@ -416,12 +417,12 @@ func (o *observation) hasMail(ctx context.Context, by *Seat, m roster.Member) (s
 }
 
 // busyElsewhere names one of these teammates that is at work in a process of its own.
-func (t *Teams) busyElsewhere(ctx context.Context, team string, mates []roster.Member) (string, error) {
+func (o *observation) busyElsewhere(ctx context.Context, mates []roster.Member) (string, error) {
 	mates = slices.DeleteFunc(slices.Clone(mates), func(m roster.Member) bool { return !m.Apart() })
 	if len(mates) == 0 {
 		return "", nil
 	}
-	seen, err := t.observe(ctx, team, nil) // it is not by their tasks that they are known to work
+	seen, err := o.teams.observe(ctx, o.config.Name, nil) // it is not by their tasks that they are known to work
 	if err != nil {
 		return "", err
 	}
@@ -439,8 +440,8 @@ func (t *Teams) busyElsewhere(ctx context.Context, team string, mates []roster.M
 
 // diedUnnoticed names a teammate whose process this one has started and which is not
 // alive any more: its lead is about to be told, and may have to do something.
-func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []roster.Member) (string, error) {
-	config, err := t.store.Load(ctx, team)
+func (o *observation) diedUnnoticed(ctx context.Context, alive []roster.Member) (string, error) {
+	config, err := o.teams.members.rosters.Load(ctx, o.config.Name)
 	if errors.Is(err, roster.ErrNotFound) {
 		return "", nil
 	}
@@ -449,7 +450,7 @@ func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []roster.M
 	}
 	for _, m := range config.Teammates() {
 		lives := slices.ContainsFunc(alive, func(a roster.Member) bool { return a.Name == m.Name })
-		if m.Apart() && !lives && t.runsHere(team, m.Name) {
+		if m.Apart() && !lives && o.teams.crews.mate(mailbox.Address{Team: config.Name, Agent: m.Name}) != nil {
 			return m.Name + " has ended, and its lead does not know yet", nil
 		}
 	}
@@ -457,11 +458,11 @@ func (t *Teams) diedUnnoticed(ctx context.Context, team string, alive []roster.M
 }
 
 // claimable reports whether one of these teammates may take a task.
-func (t *Teams) claimable(ctx context.Context, team string, mates []roster.Member) (bool, error) {
+func (o *observation) claimable(ctx context.Context, mates []roster.Member) (bool, error) {
 	if len(mates) == 0 {
 		return false, nil
 	}
-	list, err := t.tasks.List(ctx, team)
+	list, err := o.teams.options.Tasks.List(ctx, o.config.Name)
 	if err != nil || task.FirstClaimable(list) < 0 {
 		return false, err
 	}

@@ -132,7 +132,7 @@ func (w *world) Inbox(by tool.Caller, shown []mailbox.ID) (*team.Inbox, bool) {
 }
 
 func (w *world) UpdateTask(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
-	return w.at(by).UpdateTask(ctx, by, id, c)
+	return w.at(by).Tasks.Update(ctx, by, id, c)
 }
 
 // leader is the main session of every test, and alpha the team it leads.

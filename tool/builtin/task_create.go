@@ -58,7 +58,7 @@ func (t taskCreate) Run(ctx context.Context, call tool.Call) tool.Result {
 	if refusal := checkMetadata(in.Metadata); refusal != "" {
 		return tool.UseError(refusal)
 	}
-	created, err := t.teams.CreateTask(ctx, tool.CallerFrom(ctx), task.Task{
+	created, err := t.teams.Tasks.Create(ctx, tool.CallerFrom(ctx), task.Task{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Metadata: in.Metadata, Status: task.Pending,
 	})
 	if err != nil {

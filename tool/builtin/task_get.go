@@ -45,7 +45,7 @@ func (t taskGet) Run(ctx context.Context, call tool.Call) tool.Result {
 	if failed != nil {
 		return *failed
 	}
-	found, err := t.teams.Task(ctx, tool.CallerFrom(ctx), taskID(in.TaskID))
+	found, err := t.teams.Tasks.Get(ctx, tool.CallerFrom(ctx), taskID(in.TaskID))
 	if errors.Is(err, task.ErrNotFound) {
 		return tool.Result{Text: taskNotFound, Structured: json.RawMessage(`{"task":null}`)}
 	}

@@ -36,7 +36,7 @@ func (taskList) Spec() tool.Spec { return taskListSpec }
 func (taskList) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
 
 func (t taskList) Run(ctx context.Context, _ tool.Call) tool.Result {
-	all, err := t.teams.ListTasks(ctx, tool.CallerFrom(ctx))
+	all, err := t.teams.Tasks.List(ctx, tool.CallerFrom(ctx))
 	if err != nil {
 		return teamError(err)
 	}

@@ -17,7 +17,7 @@ func (o *office) fill(t *testing.T, n int, make func(n int) task.Task) {
 	for i := 1; i <= n; i++ {
 		item := make(i)
 		item.Subject, item.Description = fmt.Sprint("s", i), "d"
-		if _, err := o.teams.CreateTask(t.Context(), chief, item); err != nil {
+		if _, err := o.teams.Tasks.Create(t.Context(), chief, item); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestTaskListLinesStayShort(t *testing.T) {
 	}
 	long := strings.Repeat("ä", 5000)
 	change := task.Change{Subject: &long, AddBlockedBy: ids}
-	if _, err := o.teams.UpdateTask(t.Context(), chief, "30", change); err != nil {
+	if _, err := o.teams.Tasks.Update(t.Context(), chief, "30", change); err != nil {
 		t.Fatal(err)
 	}
 	_, last, _ := strings.Cut(o.call(t, chief, "TaskList", `{}`).Text, "\n#30 ")

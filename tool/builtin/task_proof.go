@@ -64,7 +64,7 @@ func (t *taskUpdate) prove(ctx context.Context, call tool.Call, before task.Task
 		return tool.Error(fmt.Sprintf("Task #%s stays %s: its check %s. Set the task completed again to repeat the check.\n\nCheck: %s",
 			before.ID, before.Status, strings.TrimSuffix(run.unended, "."), check))
 	}
-	now, err := t.teams.KeepEvidence(ctx, caller, before.ID, task.Evidence{
+	now, err := t.teams.Tasks.KeepEvidence(ctx, caller, before.ID, task.Evidence{
 		Command: check, Passed: run.passed, ExitCode: run.code, Output: run.output, By: t.nameOf(caller), At: run.ended.UTC(),
 	})
 	switch {

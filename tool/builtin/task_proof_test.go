@@ -49,7 +49,7 @@ func (s *workshop) begin(t *testing.T, check string) {
 
 func (s *workshop) task(t *testing.T) task.Task {
 	t.Helper()
-	found, err := s.teams.Task(t.Context(), s.lead, "1")
+	found, err := s.teams.Tasks.Get(t.Context(), s.lead, "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func (s *workshop) changeCheck(t *testing.T, check string) {
 	if check != "" {
 		change.Metadata.Set("check", check)
 	}
-	if _, err := s.teams.UpdateTask(t.Context(), s.lead, "1", change); err != nil {
+	if _, err := s.teams.Tasks.Update(t.Context(), s.lead, "1", change); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -294,7 +294,7 @@ func TestModelsWriteNoEvidence(t *testing.T) {
 			t.Errorf("%s(%.80s): %+v", tt.name, tt.input, r)
 		}
 	}
-	if all, _ := s.teams.ListTasks(t.Context(), s.lead); len(all) != 1 || all[0].Check() != "false" || all[0].Metadata.Has("checked") {
+	if all, _ := s.teams.Tasks.List(t.Context(), s.lead); len(all) != 1 || all[0].Check() != "false" || all[0].Metadata.Has("checked") {
 		t.Errorf("tasks: %+v", all)
 	}
 }

@@ -63,7 +63,7 @@ func (t *taskUpdate) Access(ctx context.Context, call tool.Call) tool.Access {
 		return tool.Access{}
 	}
 	caller, id := tool.CallerFrom(ctx), taskID(in.TaskID)
-	found, err := t.teams.Task(ctx, caller, id)
+	found, err := t.teams.Tasks.Get(ctx, caller, id)
 	if err != nil {
 		return tool.Access{} // Run says why
 	}
@@ -108,7 +108,7 @@ func (t *taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
 	if in.Metadata.Has(task.CheckKey) {
 		return tool.UseError("A task's check cannot be changed by the call that completes it. Change it first.")
 	}
-	found, err := t.teams.Task(ctx, caller, id)
+	found, err := t.teams.Tasks.Get(ctx, caller, id)
 	switch {
 	case err != nil:
 		return t.refused(ctx, id, err)
@@ -122,7 +122,7 @@ func (t *taskUpdate) Run(ctx context.Context, call tool.Call) tool.Result {
 
 // update makes the change and describes the result; remark is added.
 func (t *taskUpdate) update(ctx context.Context, caller tool.Caller, id string, in taskUpdateInput, remark string) tool.Result {
-	out, err := t.teams.UpdateTask(ctx, caller, id, task.Change{
+	out, err := t.teams.Tasks.Update(ctx, caller, id, task.Change{
 		Subject: in.Subject, Description: in.Description, ActiveForm: in.ActiveForm, Status: in.Status,
 		Owner: in.Owner, AddBlocks: taskIDs(in.AddBlocks), AddBlockedBy: taskIDs(in.AddBlockedBy), Metadata: in.Metadata,
 	})
@@ -174,7 +174,7 @@ func updated(id string, out task.Outcome) tool.Result {
 func (t *taskUpdate) refused(ctx context.Context, id string, err error) tool.Result {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
-		if _, missing := t.teams.Task(ctx, tool.CallerFrom(ctx), id); missing != nil {
+		if _, missing := t.teams.Tasks.Get(ctx, tool.CallerFrom(ctx), id); missing != nil {
 			twin := taskUpdated{TaskID: id, UpdatedFields: []string{}, Error: taskNotFound}
 			return tool.Result{Text: taskNotFound, Structured: jsonx.MustMarshal(twin)}
 		}

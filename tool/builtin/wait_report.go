@@ -105,7 +105,7 @@ func taskWaited(t team.AwaitedTask) string {
 	case t.Owner != "":
 		line += ", " + t.Owner + "'s"
 	case t.Status == task.Pending:
-		line += ", nobody's"
+		line += ", unassigned"
 	}
 	if t.Status == task.Pending && len(t.WaitsFor) > 0 {
 		line += ", waits for " + someNumbers(t.WaitsFor)

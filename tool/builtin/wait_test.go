@@ -262,7 +262,7 @@ func TestWaitTellsWhatAgentsDo(t *testing.T) {
 		{Name: "w4", State: team.AgentGone, Done: true},
 		{Name: "w5", State: team.AgentWorking},
 	}}
-	want := "5 of 7 done:\n- [x] task #1: it is not on the list any more\n- [ ] task #2 Ship it: pending, nobody's\n" +
+	want := "5 of 7 done:\n- [x] task #1: it is not on the list any more\n- [ ] task #2 Ship it: pending, unassigned\n" +
 		"- [x] w1: idle; it last completed task #4\n- [x] w2: idle; its last turn failed: API down\n" +
 		"- [x] w3: idle; its last turn was interrupted\n- [x] w4: gone; it has left the team\n- [ ] w5: at work"
 	r := waitCall(t.Context(), w, jobs, `{"tasks":["1","2"],"agents":["w1","w2","w3","w4","w5"],"mode":"any"}`)
@@ -305,7 +305,7 @@ func TestWaitForATaskOfTheTeam(t *testing.T) {
 		default:
 		}
 		completed := task.Completed
-		if _, err := o.teams.UpdateTask(t.Context(), worker("w1"), "1", task.Change{Status: &completed}); err != nil {
+		if _, err := o.teams.Tasks.Update(t.Context(), worker("w1"), "1", task.Change{Status: &completed}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff("1 of 1 done:\n- [x] task #1 a: completed, w1's", (<-done).Text); diff != "" {
