@@ -20,7 +20,7 @@ func newTeamStop() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "stop NAME AGENT", Short: "Stop a teammate", Args: exactly(2, "a team, and one of its teammates"),
-		Long:              "Asks a teammate to end; its model answers, and may first finish what it is at. With --force it is ended within\n5 s, whatever its model does; its open tasks are nobody's again, and the lead is told.",
+		Long:              "Asks a teammate to end; its model answers, and may first finish what it is at. With --force it is ended within\n5 s, whatever its model does; its open tasks become unassigned, and the lead is notified.",
 		ValidArgsFunction: complete(teamCandidates, teammateCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error {
