@@ -207,7 +207,7 @@ func TestAKilledLeadIsResumed(t *testing.T) {
 				}
 				w.does(t, guard, updating("1", fields{"status": "completed"}))
 				w.leads(t, running("true"))
-				w.isShown(t, mailbox.LeadName, `You lead the team "alpha"`, "#1 [in_progress, "+guard+"'s] Guard")
+				w.isShown(t, mailbox.LeadName, `You lead the team "alpha"`, "#1 [in_progress, owned by "+guard+"] Guard")
 				for _, name := range []string{"ann", "bob"} {
 					w.give(t, name, order{On: `"type":"shutdown_request"`, Calls: []scripted.Call{approving(true, "")}})
 					w.leads(t, scripted.Use("SendMessage", fields{"type": "shutdown_request", "recipient": name}))

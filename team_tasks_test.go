@@ -139,14 +139,14 @@ func TestALeadWaits(t *testing.T) {
 		w.isWorking(t, "bob")
 		w.leads(t, creating("build", nil))
 		w.isThere(t, "begun")
-		contains(t, w.leads(t, scripted.Use("Wait", fields{"tasks": []string{"1"}, "timeout": 1}))[0], "The time is up", "- [ ] task #1 build: in_progress, ann's")
+		contains(t, w.leads(t, scripted.Use("Wait", fields{"tasks": []string{"1"}, "timeout": 1}))[0], "The time is up", "- [ ] task #1 build: in_progress, owned by ann")
 		contains(t, w.leads(t, scripted.Use("Wait", fields{"agents": []string{"ann", "bob"}, "timeout": 2}))[0], "- [ ] ann: at work", "- [ ] bob: at work")
 		waiting := w.give(t, mailbox.LeadName, order{Calls: []scripted.Call{
 			scripted.Use("Wait", fields{"tasks": []string{"1"}}), scripted.Use("Wait", fields{"agents": []string{"ann", "bob"}, "mode": "any"}),
 		}})
 		w.write(t, w.path("go"), "", 0o600)
 		said := w.results(t, mailbox.LeadName, waiting, 2)
-		contains(t, said[0], "- [x] task #1 build: completed, ann's")
+		contains(t, said[0], "- [x] task #1 build: completed, owned by ann")
 		contains(t, said[1], "- [x] ann: idle", "- [ ] bob: at work")
 		w.idles(t, "ann", 2)
 		w.rests(t, "ann")

@@ -315,7 +315,7 @@ func TestCompletedByAProgramWithoutChecks(t *testing.T) {
 	}
 	tells("TaskList", `{}`, "#1 [completed] Make it (w1) [not proved]")
 	tells("TaskGet", `{"taskId":"1"}`, "Not proved: it was set completed without its check passing.")
-	tells("Wait", `{"tasks":["1"]}`, "completed, w1's; not proved: its check has not passed")
+	tells("Wait", `{"tasks":["1"]}`, "completed, owned by w1; not proved: its check has not passed")
 	tells("TaskUpdate", complete, "Task #1 stays completed: its check failed, exit code 1.")
 	tells("TaskUpdate", complete, "set it in_progress again")
 	if err := os.WriteFile(filepath.Join(s.dir, "made"), nil, 0o600); err != nil {

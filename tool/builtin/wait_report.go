@@ -103,7 +103,7 @@ func taskWaited(t team.AwaitedTask) string {
 	line += " " + cut(strings.Join(strings.Fields(t.Subject), " "), maxSubject) + ": " + string(t.Status)
 	switch {
 	case t.Owner != "":
-		line += ", " + t.Owner + "'s"
+		line += ", owned by " + t.Owner
 	case t.Status == task.Pending:
 		line += ", unassigned"
 	}

@@ -72,7 +72,7 @@ func TestWaitEndsWhenAllIsThere(t *testing.T) {
 		if took := time.Since(began); took != 5*time.Minute || r.IsError {
 			t.Errorf("after %s: %+v", took, r)
 		}
-		if diff := cmp.Diff("1 of 1 done:\n- [x] task #3 Write parser: completed, w1's", r.Text); diff != "" {
+		if diff := cmp.Diff("1 of 1 done:\n- [x] task #3 Write parser: completed, owned by w1", r.Text); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		twin := `{"done":true,"ended":"done","items":[{"kind":"task","id":"3","done":true,"status":"completed","owner":"w1"}]}`
@@ -101,7 +101,7 @@ func TestWaitEndsWithItsTime(t *testing.T) {
 			if took := time.Since(began); took != want {
 				t.Errorf("%s took %s", input, took)
 			}
-			text := fmt.Sprintf("The time is up (%s). 0 of 1 done:\n- [ ] task #3 Write parser: in_progress, w1's", want)
+			text := fmt.Sprintf("The time is up (%s). 0 of 1 done:\n- [ ] task #3 Write parser: in_progress, owned by w1", want)
 			if diff := cmp.Diff(text, r.Text); diff != "" || r.IsError || !strings.Contains(string(r.Structured), `"ended":"timeout"`) {
 				t.Errorf("%s (-want +got):\n%s", r.Structured, diff)
 			}
@@ -308,7 +308,7 @@ func TestWaitForATaskOfTheTeam(t *testing.T) {
 		if _, err := o.teams.Tasks.Update(t.Context(), worker("w1"), "1", task.Change{Status: &completed}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff("1 of 1 done:\n- [x] task #1 a: completed, w1's", (<-done).Text); diff != "" {
+		if diff := cmp.Diff("1 of 1 done:\n- [x] task #1 a: completed, owned by w1", (<-done).Text); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if r := o.call(t, worker("w1"), "Wait", `{"agents":["w1"]}`); !r.IsError || !strings.Contains(r.Text, "never end") {
