@@ -74,7 +74,7 @@ var goroutines = map[string]string{
 	"bench/limit":   "requests that are made at once",
 	"bench/whole":   "the mock model, and the watch over events",
 
-	"provider/internal/wire": "each wait for a server, so that a long one can be announced",
+	"provider/internal/wire": "the reading of a response, so that a long wait for it can be announced",
 }
 
 // Sizes beyond which a type or a package is no longer one idea.

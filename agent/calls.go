@@ -96,6 +96,9 @@ func (r *run) parallel(call tool.Call) bool {
 // It returns them in the order of the calls; ok is false when the consumer
 // broke off.
 func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result, ok bool) {
+	if len(calls) == 1 {
+		return r.runAlone(ctx, calls[0])
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	steps := make(chan indexed)
@@ -137,6 +140,22 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 		close(s.taken)
 	}
 	return results, !r.broken
+}
+
+// runAlone is runGroup for one call: it needs no goroutine, and mostly it is one.
+func (r *run) runAlone(ctx context.Context, call tool.Call) (results []Result, ok bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	place := tool.NewPlace(nil)
+	defer place.Leave()
+	emit := func(s Step) {
+		if !r.broken && !r.yield(s) {
+			cancel(errBrokenOff)
+		}
+	}
+	res := r.runCall(tool.WithPlace(ctx, place), call, emit)
+	emit(res)
+	return []Result{res}, !r.broken
 }
 
 // lineUp gives each call its place behind the earlier ones of the same tool.

@@ -29,7 +29,7 @@ type Request struct {
 	Model     string               // as the user named it; providers resolve aliases by [Lookup]
 	System    []string             // blocks of the system prompt; the cache mark goes after the last
 	Tools     []Tool               // byte-identical for every agent of a team; the cache mark goes after the last
-	Messages  []transcript.Message // passes transcript.Check; the newest carry cache marks
+	Messages  []transcript.Message // passes transcript.Check; the newest carry cache marks. What one holds is never changed in place
 	MaxTokens int                  // 0: the model's own limit
 	Thinking  int                  // budget in tokens; 0: none
 

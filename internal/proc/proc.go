@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -58,22 +59,12 @@ type Exit struct {
 func Run(ctx context.Context, c Command) (Exit, error) {
 	r := underWay.begin()
 	defer r.end()
-	// The parent-death signal comes when the thread that started the program
-	// ends, so it is kept for as long as the program runs.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-
 	p, err := start(c, r.mark)
 	if err != nil {
 		return Exit{}, err
 	}
 	r.started(p.process.Pid)
-	exited := make(chan *os.ProcessState, 1)
-	go func() {
-		state, _ := p.process.Wait() // fails only when called twice
-		exited <- state
-	}()
-	state, killed := await(ctx, p.process, exited, grace(c))
+	state, killed := await(ctx, p.process, p.exited, grace(c))
 	exit := exitOf(state)
 	exit.Killed = killed
 	if !gone(p.process.Pid, leftoverGrace) {
@@ -148,8 +139,9 @@ func poll(limit time.Duration, done func() bool) bool {
 // running is a started program with its output pipes.
 type running struct {
 	process *os.Process
-	pipes   []*os.File    // our ends
-	drained chan struct{} // closed when all output was read
+	exited  chan *os.ProcessState // gets one, when the program has ended
+	pipes   []*os.File            // our ends
+	drained chan struct{}         // closed when all output was read
 }
 
 // start starts the program and the reading of its output.
@@ -159,7 +151,7 @@ func start(c Command, mark string) (*running, error) {
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	defer null.Close()
-	p := &running{drained: make(chan struct{})}
+	p := &running{exited: make(chan *os.ProcessState, 1), drained: make(chan struct{})}
 	files := []*os.File{null}
 	defer func() {
 		for _, f := range files[1:] {
@@ -182,15 +174,35 @@ func start(c Command, mark string) (*running, error) {
 	if c.Stderr == nil {
 		attrFiles = []*os.File{null, files[1], files[1]}
 	}
-	p.process, err = os.StartProcess(c.Path, c.Args, &os.ProcAttr{
+	if err := p.launch(c, &os.ProcAttr{
 		Dir: c.Dir, Env: withMark(c.Env, mark), Files: attrFiles, Sys: separate(),
-	})
-	if err != nil {
+	}); err != nil {
 		p.closePipes()
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
 	go p.copy(c.Stdout, c.Stderr)
 	return p, nil
+}
+
+// launch starts the program, and waits for its end in a goroutine of its own. That
+// keeps its thread until then, because the parent-death signal comes when the thread
+// that started the program ends. Nothing else runs on this thread: to wake a goroutine
+// that is bound to a thread costs a switch of threads each time.
+func (p *running) launch(c Command, attr *os.ProcAttr) error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		process, err := os.StartProcess(c.Path, c.Args, attr)
+		p.process = process
+		started <- err
+		if err != nil {
+			return
+		}
+		state, _ := process.Wait() // fails only when called twice
+		p.exited <- state
+	}()
+	return <-started
 }
 
 // copy reads all pipes to their ends.
@@ -214,13 +226,26 @@ func (p *running) copy(writers ...io.Writer) {
 // pour reads r to its end, also when w is nil or its writes fail: a program must not
 // block or die because its output is not wanted.
 func pour(w io.Writer, r io.Reader) {
-	if w != nil {
-		if _, err := io.Copy(w, r); err == nil {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := r.Read(*buf)
+		if n > 0 && w != nil {
+			if _, failed := w.Write((*buf)[:n]); failed != nil {
+				w = nil
+			}
+		}
+		if err != nil {
 			return
 		}
 	}
-	_, _ = io.Copy(io.Discard, r)
 }
+
+// buffers are what output is read with; most programs write little.
+var buffers = sync.Pool{New: func() any {
+	buf := make([]byte, 32<<10)
+	return &buf
+}}
 
 // finish waits for the last output, but not for a process that holds the pipe
 // open without being in our group.

@@ -46,7 +46,8 @@ type Model struct {
 	endpoint  *wire.Endpoint
 	retrier   *provider.Retrier
 	histories *wire.Histories
-	toolsets  *wire.Toolsets
+	tools     *wire.Lists[provider.Tool]
+	systems   *wire.Lists[string]
 }
 
 // New makes a Model. The error is a [*provider.Error] about the base URL.
@@ -67,7 +68,8 @@ func New(o Options) (*Model, error) {
 		endpoint:  endpoint,
 		retrier:   provider.NewRetrier(o.Retry),
 		histories: wire.NewHistories(appendMessage),
-		toolsets:  wire.NewToolsets(encodeTools),
+		tools:     wire.NewToolLists(encodeTools),
+		systems:   wire.NewTextLists(encodeSystem),
 	}, nil
 }
 

@@ -34,9 +34,9 @@ func (m *Model) body(req provider.Request) *wire.Body {
 	var body wire.Body
 	body.Add(encodeParams(req, mayThink(req.Messages, history.Bare)))
 	if len(req.Tools) > 0 {
-		body.Add(m.toolsets.Encode(req.Tools))
+		body.Add(m.tools.Encode(req.Tools))
 	}
-	body.Add(encodeSystem(req.System))
+	body.Add(m.systems.Encode(req.System))
 	body.Add([]byte(`"messages":[`))
 	addMessages(&body, req.Messages, history)
 	body.Add([]byte("]}"))
@@ -107,7 +107,7 @@ func mayThink(messages []transcript.Message, bare int) bool {
 }
 
 func encodeSystem(system []string) []byte {
-	dst := []byte(`"system":[`)
+	dst := append(wire.BufferForTexts(system), `"system":[`...)
 	empty := len(dst)
 	for _, text := range system {
 		if strings.TrimSpace(text) == "" {

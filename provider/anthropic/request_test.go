@@ -229,9 +229,11 @@ func TestMemoryChangesNothing(t *testing.T) {
 					i := rapid.IntRange(0, len(messages)-1).Draw(rt, "at")
 					messages[i] = message(rt, i)
 				}
-			case 2: // change in place
+			case 2: // change one block of the last, and join another to it
 				if n := len(messages); n > 0 {
-					messages[n-1].Content[0].Text = text.Draw(rt, "changed")
+					content := slices.Clone(messages[n-1].Content)
+					content[0].Text = text.Draw(rt, "changed")
+					messages[n-1].Content = append(content, transcript.TextBlock(text.Draw(rt, "joined")))
 				}
 			default:
 				messages = append(messages, message(rt, len(messages)))

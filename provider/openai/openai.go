@@ -42,7 +42,8 @@ type Model struct {
 	endpoint  *wire.Endpoint
 	retrier   *provider.Retrier
 	histories *wire.Histories
-	toolsets  *wire.Toolsets
+	tools     *wire.Lists[provider.Tool]
+	systems   *wire.Lists[string]
 	ownAPI    bool // OpenAI's, which has replaced max_tokens
 }
 
@@ -63,7 +64,8 @@ func New(o Options) (*Model, error) {
 		endpoint:  endpoint,
 		retrier:   provider.NewRetrier(o.Retry),
 		histories: wire.NewHistories(appendMessage),
-		toolsets:  wire.NewToolsets(encodeTools),
+		tools:     wire.NewToolLists(encodeTools),
+		systems:   wire.NewTextLists(encodeSystem),
 		ownAPI:    endpoint.Host() == "api.openai.com",
 	}, nil
 }

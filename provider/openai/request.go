@@ -18,11 +18,11 @@ func (m *Model) body(req provider.Request) *wire.Body {
 	var body wire.Body
 	body.Add(m.encodeParams(req))
 	if len(req.Tools) > 0 {
-		body.Add(m.toolsets.Encode(req.Tools))
+		body.Add(m.tools.Encode(req.Tools))
 	}
 	body.Add([]byte(`"messages":[`))
 	messages := history.Bytes
-	if system := encodeSystem(req.System); system != nil {
+	if system := m.systems.Encode(req.System); system != nil {
 		body.Add(system)
 	} else {
 		messages = messages[min(1, len(messages)):] // the first comma

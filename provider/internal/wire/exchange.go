@@ -57,11 +57,10 @@ func (e *Endpoint) Exchange(ctx context.Context, body *Body, a Answer, emit func
 		Endpoint: e, dog: dog, answer: a, consumer: emit,
 		limit: limit, progress: time.Now(), remindAt: remindAfter, reminder: time.NewTimer(remindAfter),
 	}
-	resp, err := attend(x, func() (*http.Response, error) { return x.send(watched, body) })
+	resp := x.open(watched, body)
+	defer resp.close()
+	header, err := resp.header()
 	if x.stopped {
-		if err == nil {
-			resp.Body.Close()
-		}
 		return nil
 	}
 	if err != nil {
@@ -70,10 +69,9 @@ func (e *Endpoint) Exchange(ctx context.Context, body *Body, a Answer, emit func
 		}
 		return x.failure(ctx, watched, err)
 	}
-	defer resp.Body.Close()
-	x.id = requestID(resp.Header, "")
+	x.id = requestID(header, "")
 	x.limit = e.limits.Patience
-	events := NewEvents(attended{x, resp.Body})
+	events := NewEvents(resp)
 	err = x.read(events)
 	if x.stopped {
 		return nil
@@ -111,7 +109,7 @@ type exchange struct {
 	limit    time.Duration // of the silence that lasts
 	unseen   bool          // in the middle of a thought or call
 	progress time.Time     // when the silence began
-	reminder *time.Timer   // see attend
+	reminder *time.Timer   // see await
 	remindAt time.Duration // of silence
 }
 

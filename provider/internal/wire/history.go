@@ -24,9 +24,8 @@ type Encode func(dst []byte, m transcript.Message, bare bool) []byte
 
 // Histories encodes conversations, and remembers the encodings, because each
 // request of an agent repeats all of the one before. Messages are compared by
-// value, so a conversation may be rebuilt, cut or changed at will; the strings
-// and the bytes of inputs must not be changed in place. It is safe for use by
-// many goroutines.
+// value, so a conversation may be rebuilt, cut or changed at will; what a message
+// holds must not be changed in place. It is safe for use by many goroutines.
 type Histories struct {
 	encode Encode
 
@@ -51,7 +50,7 @@ type Encoded struct {
 // history is what is remembered of one conversation. Bytes and ends are only
 // ever appended to: what was handed out may still be on its way to a server.
 type history struct {
-	messages []transcript.Message // their content slices are copies
+	messages []transcript.Message
 	Encoded
 	used int
 }
@@ -135,7 +134,6 @@ func (h *history) cut(n int) {
 func (h *history) extend(messages []transcript.Message, encode Encode) {
 	for i := len(h.messages); i < len(messages); i++ {
 		m := messages[i]
-		m.Content = slices.Clone(m.Content)
 		h.messages = append(h.messages, m)
 		h.Bytes = encode(h.Bytes, m, i < h.Bare)
 		h.Ends = append(h.Ends, len(h.Bytes))
@@ -146,6 +144,9 @@ func sameBlocks(a, b []transcript.Block) bool {
 	if len(a) != len(b) {
 		return false
 	}
+	if len(a) == 0 || &a[0] == &b[0] {
+		return true // a conversation that only grew: no turn may cost more for those before
+	}
 	for i := range a {
 		if !sameBlock(&a[i], &b[i]) {
 			return false
@@ -154,8 +155,6 @@ func sameBlocks(a, b []transcript.Block) bool {
 	return true
 }
 
-// sameBlock compares by value. It is cheap for blocks that share their strings,
-// as those of a conversation that only grew do: equal pointers end a comparison.
 func sameBlock(a, b *transcript.Block) bool {
 	return a.Type == b.Type && a.Text == b.Text && a.Signature == b.Signature && a.Data == b.Data &&
 		a.ID == b.ID && a.Name == b.Name && bytes.Equal(a.Input, b.Input) &&

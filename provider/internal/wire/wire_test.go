@@ -165,25 +165,25 @@ func TestHistoriesForget(t *testing.T) {
 	}
 }
 
-func TestToolsetsAreEncodedOnce(t *testing.T) {
+func TestListsAreEncodedOnce(t *testing.T) {
 	encodings := 0
-	sets := NewToolsets(func(tools []provider.Tool) []byte {
+	sets := NewToolLists(func(tools []provider.Tool) []byte {
 		encodings++
 		return []byte(tools[0].Name)
 	})
 	for range 3 {
-		for i := range maxToolsets {
+		for i := range maxLists {
 			name := fmt.Sprint(i)
 			if got := sets.Encode([]provider.Tool{{Name: name, Schema: json.RawMessage(`{}`)}}); string(got) != name {
 				t.Errorf("tools %s are encoded as %s", name, got)
 			}
 		}
 	}
-	if encodings != maxToolsets {
-		t.Errorf("%d encodings of %d lists", encodings, maxToolsets)
+	if encodings != maxLists {
+		t.Errorf("%d encodings of %d lists", encodings, maxLists)
 	}
 	sets.Encode([]provider.Tool{{Name: "one more"}})
-	if len(sets.known) != maxToolsets {
+	if len(sets.known) != maxLists {
 		t.Errorf("%d lists are remembered", len(sets.known))
 	}
 }
