@@ -123,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		Name: cfg.Model, Provider: cfg.Provider, Getenv: cfg.Getenv, Version: cfg.Version, Interactive: cfg.Interactive, Settings: r.settings,
 	})
 	if err != nil {
-		return nil, err
+		return nil, r.cfg.modelError(err)
 	}
 	r.info.Model, r.info.APIKeySource = choice.Name, choice.KeySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))

@@ -10,6 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/config"
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/tool/builtin"
 )
 
@@ -82,6 +83,15 @@ func checkFlag(e config.Effective, warnings []config.Warning) error {
 		}
 	}
 	return nil
+}
+
+// modelError says of a script that cannot be a model which flag named it. What settings
+// or the environment name is no matter of the caller's.
+func (c *Config) modelError(err error) error {
+	if strings.HasPrefix(c.Model, scripted.Prefix) {
+		return &ConfigError{Flag: "--model", Err: err}
+	}
+	return err
 }
 
 func (c *Config) checkFolder(dir string) error {

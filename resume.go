@@ -15,9 +15,12 @@ func (c *Config) pickSession(ctx context.Context, kept transcript.Store) (transc
 	if fresh.Session == "" {
 		fresh.Session = ids.UUID()
 	} else if !ids.IsUUID(fresh.Session) {
-		return fresh, fmt.Errorf("session id %q is not a UUID", fresh.Session)
+		return fresh, &ConfigError{Flag: "--session-id", Err: fmt.Errorf("%q is not a UUID", fresh.Session)}
 	}
 	from, err := c.resumed(ctx, kept)
+	if err == nil && from == nil && c.SessionID != "" {
+		err = c.checkUnused(ctx, kept, fresh)
+	}
 	if err != nil || from == nil {
 		return fresh, err
 	}
@@ -25,6 +28,15 @@ func (c *Config) pickSession(ctx context.Context, kept transcript.Store) (transc
 		return *from, nil
 	}
 	return fresh, kept.Fork(ctx, *from, fresh, false)
+}
+
+// checkUnused refuses the id of a session that there is: a new one would go on with it.
+func (c *Config) checkUnused(ctx context.Context, kept transcript.Store, fresh transcript.Ref) error {
+	used, err := kept.Exists(ctx, fresh)
+	if used {
+		return &ConfigError{Flag: "--session-id", Err: fmt.Errorf("there is a session %s already; to go on with it: --resume %[1]s", fresh.Session)}
+	}
+	return err
 }
 
 // resumed finds the session to go on with; nil when a new one is wanted.
@@ -53,9 +65,9 @@ func (c *Config) resumed(ctx context.Context, kept transcript.Store) (*transcrip
 			Flag: "--resume", Err: fmt.Errorf("%q is the beginning of %d sessions: %s", c.Resume, len(found), strings.Join(found, ", ")),
 		}
 	case c.Resume != "":
-		return nil, fmt.Errorf("no conversation found with session ID: %s: %w", c.Resume, transcript.ErrNotFound)
+		return nil, &ConfigError{Flag: "--resume", Err: fmt.Errorf("%w in %s: %q", transcript.ErrNotFound, c.Cwd, c.Resume)}
 	}
-	return nil, fmt.Errorf("no conversation to continue in %s: %w", c.Cwd, transcript.ErrNotFound)
+	return nil, &ConfigError{Flag: "--continue", Err: fmt.Errorf("there is nothing to go on with in %s: %w", c.Cwd, transcript.ErrNotFound)}
 }
 
 // resumes reports whether an earlier session goes on, and not a copy of it.

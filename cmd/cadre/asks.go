@@ -166,7 +166,7 @@ func (p place) findAsk(ctx context.Context, id string) (askView, error) {
 		if a.ID == id {
 			return a, nil
 		}
-		if strings.HasPrefix(a.ID, id) {
+		if id != "" && strings.HasPrefix(a.ID, id) { // an unset variable names nothing
 			found = append(found, a)
 		}
 	}

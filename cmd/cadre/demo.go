@@ -135,7 +135,7 @@ func (d *demoRun) config() (cadre.Config, error) {
 	}
 	model, err := d.script(file)
 	if err != nil {
-		return c, err
+		return c, usagef("--model %s: %w", d.model, err)
 	}
 	none := ""
 	c.Provider, c.SettingSources = model, &none

@@ -93,6 +93,9 @@ func explain(err error) *exit {
 	switch {
 	case errors.As(err, &config):
 		e.code, e.hint = exitUsage, didYouMean(config.Near)
+		if errors.Is(err, transcript.ErrNotFound) {
+			e.hint = sessionsHint
+		}
 	case errors.Is(err, provider.ErrNoModel):
 		e.code, e.hint = exitNoModel, noModelHint
 	case errors.As(err, &held):

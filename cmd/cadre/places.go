@@ -112,7 +112,7 @@ func (p place) findSession(ctx context.Context, id string) (transcript.Info, err
 		if info.Ref.Session == id {
 			return info, nil
 		}
-		if strings.HasPrefix(info.Ref.Session, id) {
+		if id != "" && strings.HasPrefix(info.Ref.Session, id) { // an unset variable names nothing
 			found = append(found, info)
 		}
 	}

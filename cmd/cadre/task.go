@@ -186,6 +186,9 @@ func newTaskShow() *cobra.Command {
 
 func showTask(ctx context.Context, places []place, list, id string, asJSON bool) error {
 	var known []string
+	if list == "" {
+		return noList(list, nil)
+	}
 	for _, p := range places {
 		views, err := p.tasksOf(ctx, list)
 		if err != nil {

@@ -86,7 +86,7 @@ func findTeam(ctx context.Context, places []place, name string) (place, roster.R
 		if err == nil {
 			return p, c, nil
 		}
-		if !errors.Is(err, roster.ErrNotFound) {
+		if name != "" && !errors.Is(err, roster.ErrNotFound) {
 			return p, c, err
 		}
 		names, err := folders(p.root.TeamsDir())
