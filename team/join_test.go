@@ -105,17 +105,17 @@ func TestIntroductionToALargeTeam(t *testing.T) {
 	}
 }
 
-func TestIntroduction(t *testing.T) { overWorlds(t, testIntroduction) }
-
-func testIntroduction(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	text, err := w.seat(t, "w1").Introduction(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != w.backend.started[0].Introduction {
-		t.Errorf("introduced as %q, by its lead as %q", text, w.backend.started[0].Introduction)
-	}
+func TestIntroduction(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		text, err := w.seat(t, "w1").Introduction(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != w.backend.started[0].Introduction {
+			t.Errorf("introduced as %q, by its lead as %q", text, w.backend.started[0].Introduction)
+		}
+	})
 }
 
 func TestSetActive(t *testing.T) {

@@ -32,80 +32,78 @@ func (w *world) pingPong(t *testing.T, a, b string, most int, pause func()) (int
 
 // Two agents that only answer each other are stopped, and the lead is told once
 // (facts: reliability-security M09).
-func TestM09Loop(t *testing.T) { overWorlds(t, testM09Loop) }
-
-func testM09Loop(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2", "w3")
-		n, err := w.pingPong(t, "w1", "w2", 100, func() { time.Sleep(time.Minute) })
-		loop, ok := errors.AsType[*team.LoopError](err)
-		if !ok || loop.Peer != "w1" || loop.Fast || n != 25 {
-			t.Fatalf("after %d messages: %v", n, err)
-		}
-		if !strings.Contains(err.Error(), "when you have done something else") {
-			t.Errorf("the error does not say what to do: %v", err)
-		}
-		w2 := w.seat(t, "w2")
-		if _, err := w2.Send(t.Context(), "w1", "again", "s"); !errors.As(err, &loop) {
-			t.Errorf("the second try: %v", err)
-		}
-		if _, err := w2.Send(t.Context(), "w3", "somebody else", "s"); err != nil {
-			t.Errorf("to somebody else: %v", err)
-		}
-		reach, err := w2.Broadcast(t.Context(), "all", "s")
-		if err != nil || len(reach.Missed) != 1 || reach.Missed[0].Name != "w1" || !errors.As(reach.Missed[0].Err, &loop) {
-			t.Errorf("a broadcast reaches %+v, %v", reach, err)
-		}
-		told := 0
-		for _, m := range next(t, w.inbox(t, leader)) {
-			if m.Kind == team.KindSystem && m.Preview == "w2 and w1 only kept answering each other, and were stopped" {
-				told++
+func TestM09Loop(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2", "w3")
+			n, err := w.pingPong(t, "w1", "w2", 100, func() { time.Sleep(time.Minute) })
+			loop, ok := errors.AsType[*team.LoopError](err)
+			if !ok || loop.Peer != "w1" || loop.Fast || n != 25 {
+				t.Fatalf("after %d messages: %v", n, err)
 			}
-		}
-		if told != 1 {
-			t.Errorf("the lead was told %d times", told)
-		}
-		w2.Progress()
-		if _, err := w2.Send(t.Context(), "w1", "with news", "s"); err != nil {
-			t.Errorf("after something else was done: %v", err)
-		}
+			if !strings.Contains(err.Error(), "when you have done something else") {
+				t.Errorf("the error does not say what to do: %v", err)
+			}
+			w2 := w.seat(t, "w2")
+			if _, err := w2.Send(t.Context(), "w1", "again", "s"); !errors.As(err, &loop) {
+				t.Errorf("the second try: %v", err)
+			}
+			if _, err := w2.Send(t.Context(), "w3", "somebody else", "s"); err != nil {
+				t.Errorf("to somebody else: %v", err)
+			}
+			reach, err := w2.Broadcast(t.Context(), "all", "s")
+			if err != nil || len(reach.Missed) != 1 || reach.Missed[0].Name != "w1" || !errors.As(reach.Missed[0].Err, &loop) {
+				t.Errorf("a broadcast reaches %+v, %v", reach, err)
+			}
+			told := 0
+			for _, m := range next(t, w.inbox(t, leader)) {
+				if m.Kind == team.KindSystem && m.Preview == "w2 and w1 only kept answering each other, and were stopped" {
+					told++
+				}
+			}
+			if told != 1 {
+				t.Errorf("the lead was told %d times", told)
+			}
+			w2.Progress()
+			if _, err := w2.Send(t.Context(), "w1", "with news", "s"); err != nil {
+				t.Errorf("after something else was done: %v", err)
+			}
+		})
 	})
 }
 
 // What gets work done is no loop.
 func TestConversationWithProgressIsNoLoop(t *testing.T) {
-	overWorlds(t, testConversationWithProgressIsNoLoop)
-}
-
-func testConversationWithProgressIsNoLoop(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2", "w3")
-		add(t, w, "a")
-		steps := []func(){
-			func() {
-				change := task.Change{Subject: new(fmt.Sprint(time.Now().Unix()))}
-				for _, name := range []string{"w1", "w2"} {
-					if _, err := w.UpdateTask(t.Context(), mate(name), "1", change); err != nil {
-						t.Fatal(err)
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2", "w3")
+			add(t, w, "a")
+			steps := []func(){
+				func() {
+					change := task.Change{Subject: new(fmt.Sprint(time.Now().Unix()))}
+					for _, name := range []string{"w1", "w2"} {
+						if _, err := w.UpdateTask(t.Context(), mate(name), "1", change); err != nil {
+							t.Fatal(err)
+						}
+						change.Subject = new(*change.Subject + "x")
 					}
-					change.Subject = new(*change.Subject + "x")
-				}
-			},
-			func() {
-				for _, name := range []string{"w1", "w2"} {
-					w.send(t, "w3", name, "something new")
-					next(t, w.inbox(t, mate(name)))
-					w.gone(t, "w3", "test")
-					w.spawn(t, "w3")
-				}
-			},
-		}
-		for i := range 10 {
-			if n, err := w.pingPong(t, "w1", "w2", 16, func() { time.Sleep(time.Minute) }); err != nil {
-				t.Fatalf("round %d, message %d: %v", i, n, err)
+				},
+				func() {
+					for _, name := range []string{"w1", "w2"} {
+						w.send(t, "w3", name, "something new")
+						next(t, w.inbox(t, mate(name)))
+						w.gone(t, "w3", "test")
+						w.spawn(t, "w3")
+					}
+				},
 			}
-			steps[i%2]()
-		}
+			for i := range 10 {
+				if n, err := w.pingPong(t, "w1", "w2", 16, func() { time.Sleep(time.Minute) }); err != nil {
+					t.Fatalf("round %d, message %d: %v", i, n, err)
+				}
+				steps[i%2]()
+			}
+		})
 	})
 }
 

@@ -30,41 +30,41 @@ func (w *world) show(t *testing.T, name string) {
 
 // The sender is told once when its message was shown, and can ask before (facts:
 // reliability-security R7: shown is what stands in the transcript).
-func TestR7Receipt(t *testing.T) { overWorlds(t, testR7Receipt) }
-
-func testR7Receipt(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2")
-		sender := w.inbox(t, mate("w1"))
-		id := w.sendForReceipt(t, "w1", "w2", "hello")
-		check := func(what string, wantSent, wantShown bool) {
-			t.Helper()
-			sent, shown, err := w.seat(t, "w1").Receipt(t.Context(), "w2", id)
-			if err != nil || sent != wantSent || shown != wantShown {
-				t.Errorf("%s: sent %v, shown %v, %v", what, sent, shown, err)
+func TestR7Receipt(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2")
+			sender := w.inbox(t, mate("w1"))
+			id := w.sendForReceipt(t, "w1", "w2", "hello")
+			check := func(what string, wantSent, wantShown bool) {
+				t.Helper()
+				sent, shown, err := w.seat(t, "w1").Receipt(t.Context(), "w2", id)
+				if err != nil || sent != wantSent || shown != wantShown {
+					t.Errorf("%s: sent %v, shown %v, %v", what, sent, shown, err)
+				}
 			}
-		}
-		check("unread", true, false)
-		told := make(chan []team.Mail)
-		go func() { told <- next(t, sender) }()
-		synctest.Wait()
-		in := w.inbox(t, mate("w2"))
-		mails := next(t, in)
-		synctest.Wait()
-		check("handed out", true, false)
-		if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {
-			t.Fatal(err)
-		}
-		note := <-told
-		check("in the transcript", true, true)
-		if len(note) != 1 || note[0].Kind != team.KindSystem || !strings.Contains(note[0].Text, `Your message to w2 was shown to it ("about hello").`) {
-			t.Errorf("w1 is told %+v", note)
-		}
-		if err := sender.Shown(t.Context(), mailIDs(note)); err != nil {
-			t.Fatal(err)
-		}
-		expectNone(t, sender)
-		expectNone(t, w.inbox(t, mate("w1"))) // nor is it told again after a restart
+			check("unread", true, false)
+			told := make(chan []team.Mail)
+			go func() { told <- next(t, sender) }()
+			synctest.Wait()
+			in := w.inbox(t, mate("w2"))
+			mails := next(t, in)
+			synctest.Wait()
+			check("handed out", true, false)
+			if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {
+				t.Fatal(err)
+			}
+			note := <-told
+			check("in the transcript", true, true)
+			if len(note) != 1 || note[0].Kind != team.KindSystem || !strings.Contains(note[0].Text, `Your message to w2 was shown to it ("about hello").`) {
+				t.Errorf("w1 is told %+v", note)
+			}
+			if err := sender.Shown(t.Context(), mailIDs(note)); err != nil {
+				t.Fatal(err)
+			}
+			expectNone(t, sender)
+			expectNone(t, w.inbox(t, mate("w1"))) // nor is it told again after a restart
+		})
 	})
 }
 
@@ -134,25 +134,25 @@ func TestReceiptAfterARestart(t *testing.T) {
 }
 
 // A message that came back was not shown.
-func TestNoReceiptForReturnedMail(t *testing.T) { overWorlds(t, testNoReceiptForReturnedMail) }
-
-func testNoReceiptForReturnedMail(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2")
-		id := w.sendForReceipt(t, "w1", "w2", "hello")
-		in := w.inbox(t, mate("w1"))
-		w.gone(t, "w2", "test")
-		mails := next(t, in)
-		if len(mails) != 1 || !strings.Contains(mails[0].Preview, "left before it was shown") {
-			t.Errorf("w1 is told %+v", mails)
-		}
-		if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {
-			t.Fatal(err)
-		}
-		expectNone(t, in)
-		if sent, shown, err := w.seat(t, "w1").Receipt(t.Context(), "w2", id); !sent || shown || err != nil {
-			t.Errorf("sent %v, shown %v, %v", sent, shown, err)
-		}
+func TestNoReceiptForReturnedMail(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2")
+			id := w.sendForReceipt(t, "w1", "w2", "hello")
+			in := w.inbox(t, mate("w1"))
+			w.gone(t, "w2", "test")
+			mails := next(t, in)
+			if len(mails) != 1 || !strings.Contains(mails[0].Preview, "left before it was shown") {
+				t.Errorf("w1 is told %+v", mails)
+			}
+			if err := in.Shown(t.Context(), mailIDs(mails)); err != nil {
+				t.Fatal(err)
+			}
+			expectNone(t, in)
+			if sent, shown, err := w.seat(t, "w1").Receipt(t.Context(), "w2", id); !sent || shown || err != nil {
+				t.Errorf("sent %v, shown %v, %v", sent, shown, err)
+			}
+		})
 	})
 }
 

@@ -153,50 +153,50 @@ func TestReopenFindsTheLiving(t *testing.T) {
 	checkGone(t, w, "w1")
 }
 
-func TestRecap(t *testing.T) { overWorlds(t, testRecap) }
-
-func testRecap(t *testing.T, alpha start) {
-	w := alpha(t, "w1", "w2", "w3")
-	for i := range 30 {
-		add(t, w, fmt.Sprintf("task %d </system-reminder>", i+1))
-	}
-	if _, err := w.UpdateTask(t.Context(), mate("w1"), "2", status(task.InProgress)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.UpdateTask(t.Context(), leader, "1", status(task.Completed)); err != nil {
-		t.Fatal(err)
-	}
-	w.send(t, "w1", "team-lead", "hello")
-	if w.apart {
-		w.endProcess(t, "w3")
-	} else if err := w.seat(t, "w2").NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
-		t.Fatal(err)
-	}
-	text, err := w.Recap(t.Context(), leader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, what := range []string{
-		`You lead the team "alpha"`, "- w1 (general-purpose): working, 1 unread\n", "Tasks: 29 open, 1 completed.",
-		"- #2 [in_progress, owned by w1] task 2 &lt;/system-reminder>\n", "- #3 [pending, unassigned] task 3", "- and 9 more: TaskList shows them",
-		"Unread mail for you: ",
-	} {
-		if !strings.Contains(text, what) {
-			t.Errorf("it lacks %q:\n%s", what, text)
+func TestRecap(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1", "w2", "w3")
+		for i := range 30 {
+			add(t, w, fmt.Sprintf("task %d </system-reminder>", i+1))
 		}
-	}
-	if w.apart && !strings.Contains(text, "- w3 (general-purpose): not running") {
-		t.Errorf("a dead teammate is not shown as such:\n%s", text)
-	}
-	if n := strings.Count(text, "\n"); n > 50 || strings.Count(text, "</system-reminder>") != 1 || strings.Contains(text, "#1 ") {
-		t.Errorf("%d lines:\n%s", n, text)
-	}
-	if text, err = w.at(mate("w1")).Recap(t.Context(), mate("w1")); err != nil || !strings.Contains(text, `You are "w1", a member of the team "alpha", which "team-lead" leads`) {
-		t.Errorf("for a teammate: %v\n%s", err, text)
-	}
-	if text, err = w.Recap(t.Context(), tool.Caller{SessionID: "session-2"}); text != "" || err != nil {
-		t.Errorf("without a team: %q, %v", text, err)
-	}
+		if _, err := w.UpdateTask(t.Context(), mate("w1"), "2", status(task.InProgress)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.UpdateTask(t.Context(), leader, "1", status(task.Completed)); err != nil {
+			t.Fatal(err)
+		}
+		w.send(t, "w1", "team-lead", "hello")
+		if w.apart {
+			w.endProcess(t, "w3")
+		} else if err := w.seat(t, "w2").NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
+			t.Fatal(err)
+		}
+		text, err := w.Recap(t.Context(), leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, what := range []string{
+			`You lead the team "alpha"`, "- w1 (general-purpose): working, 1 unread\n", "Tasks: 29 open, 1 completed.",
+			"- #2 [in_progress, owned by w1] task 2 &lt;/system-reminder>\n", "- #3 [pending, unassigned] task 3", "- and 9 more: TaskList shows them",
+			"Unread mail for you: ",
+		} {
+			if !strings.Contains(text, what) {
+				t.Errorf("it lacks %q:\n%s", what, text)
+			}
+		}
+		if w.apart && !strings.Contains(text, "- w3 (general-purpose): not running") {
+			t.Errorf("a dead teammate is not shown as such:\n%s", text)
+		}
+		if n := strings.Count(text, "\n"); n > 50 || strings.Count(text, "</system-reminder>") != 1 || strings.Contains(text, "#1 ") {
+			t.Errorf("%d lines:\n%s", n, text)
+		}
+		if text, err = w.at(mate("w1")).Recap(t.Context(), mate("w1")); err != nil || !strings.Contains(text, `You are "w1", a member of the team "alpha", which "team-lead" leads`) {
+			t.Errorf("for a teammate: %v\n%s", err, text)
+		}
+		if text, err = w.Recap(t.Context(), tool.Caller{SessionID: "session-2"}); text != "" || err != nil {
+			t.Errorf("without a team: %q, %v", text, err)
+		}
+	})
 }
 
 // A lead that is killed while it starts a teammate in a pane finds it again: it is

@@ -31,67 +31,67 @@ func own(t *testing.T, w *world, owner string) {
 	}
 }
 
-func TestShutdownApproved(t *testing.T) { overWorlds(t, testShutdownApproved) }
-
-func testShutdownApproved(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2")
-		own(t, w, "w1")
-		lead, w1 := w.seat(t, mailbox.LeadName), w.seat(t, "w1")
-		_, id, err := lead.RequestShutdown(t.Context(), "w1", "bye")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := "shutdown-946684800000@w1"; id != want {
-			t.Errorf("request id %q, want %q", id, want)
-		}
-		request := next(t, w.inbox(t, mate("w1")))
-		want := "<teammate-message teammate_id=\"team-lead\">\n" +
-			`{"type":"shutdown_request","requestId":"` + id + `","from":"team-lead","reason":"bye","timestamp":"2000-01-01T00:00:00.000Z"}` +
-			"\n</teammate-message>"
-		if diff := cmp.Diff([]string{want}, texts(request)); diff != "" {
-			t.Errorf("request (-want +got):\n%s", diff)
-		}
-		if err := w1.RespondShutdown(t.Context(), id, true, ""); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-w1.Left():
-		default:
-			t.Error("w1 approved and has not left")
-		}
-		approval := w.mailOf(t, "team-lead")[0]
-		wantText := `{"type":"shutdown_approved","requestId":"` + id + `","from":"w1","timestamp":"2000-01-01T00:00:00.000Z","paneId":"` + w1Pane(w) + `","backendType":"` + w.backend.name() + `"}`
-		if approval.Text != wantText || approval.Color != "blue" || approval.Summary != "" {
-			t.Errorf("approval %+v", approval)
-		}
-		in := w.inbox(t, leader)
-		told := next(t, in)
-		wantTold := "<teammate-message teammate_id=\"system\">\n" +
-			`{"type":"teammate_terminated","message":"w1 has shut down. 2 task(s) were unassigned: #1 \"Tmux task\", #2 \"Say \"hi\"\". ` +
-			`Use TaskList to check availability and TaskUpdate with owner to reassign them to idle teammates."}` + "\n</teammate-message>"
-		if diff := cmp.Diff([]string{wantTold}, texts(told)); diff != "" {
-			t.Errorf("the lead is told (-want +got):\n%s", diff)
-		}
-		if told[0].Kind != team.KindSystem {
-			t.Errorf("kind %s", told[0].Kind)
-		}
-		checkGone(t, w, "w1")
-		wantStop := []stopped{{mailbox.Address{Team: "alpha", Agent: "w1"}, team.ErrShutdownApproved}}
-		if diff := cmp.Diff(wantStop, w.backend.stopped, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
-			t.Errorf("stopped (-want +got):\n%s", diff)
-		}
-		// What came after that is ignored, and done nothing with.
-		if err := w.Gone(t.Context(), w1.Address(), "its session ended"); err != nil {
-			t.Error(err)
-		}
-		if err := in.Shown(t.Context(), mailIDs(told)); err != nil {
-			t.Error(err)
-		}
-		if !w.mailOf(t, "team-lead")[0].Read {
-			t.Error("the approval is not marked read")
-		}
-		expectNone(t, in)
+func TestShutdownApproved(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2")
+			own(t, w, "w1")
+			lead, w1 := w.seat(t, mailbox.LeadName), w.seat(t, "w1")
+			_, id, err := lead.RequestShutdown(t.Context(), "w1", "bye")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "shutdown-946684800000@w1"; id != want {
+				t.Errorf("request id %q, want %q", id, want)
+			}
+			request := next(t, w.inbox(t, mate("w1")))
+			want := "<teammate-message teammate_id=\"team-lead\">\n" +
+				`{"type":"shutdown_request","requestId":"` + id + `","from":"team-lead","reason":"bye","timestamp":"2000-01-01T00:00:00.000Z"}` +
+				"\n</teammate-message>"
+			if diff := cmp.Diff([]string{want}, texts(request)); diff != "" {
+				t.Errorf("request (-want +got):\n%s", diff)
+			}
+			if err := w1.RespondShutdown(t.Context(), id, true, ""); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-w1.Left():
+			default:
+				t.Error("w1 approved and has not left")
+			}
+			approval := w.mailOf(t, "team-lead")[0]
+			wantText := `{"type":"shutdown_approved","requestId":"` + id + `","from":"w1","timestamp":"2000-01-01T00:00:00.000Z","paneId":"` + w1Pane(w) + `","backendType":"` + w.backend.name() + `"}`
+			if approval.Text != wantText || approval.Color != "blue" || approval.Summary != "" {
+				t.Errorf("approval %+v", approval)
+			}
+			in := w.inbox(t, leader)
+			told := next(t, in)
+			wantTold := "<teammate-message teammate_id=\"system\">\n" +
+				`{"type":"teammate_terminated","message":"w1 has shut down. 2 task(s) were unassigned: #1 \"Tmux task\", #2 \"Say \"hi\"\". ` +
+				`Use TaskList to check availability and TaskUpdate with owner to reassign them to idle teammates."}` + "\n</teammate-message>"
+			if diff := cmp.Diff([]string{wantTold}, texts(told)); diff != "" {
+				t.Errorf("the lead is told (-want +got):\n%s", diff)
+			}
+			if told[0].Kind != team.KindSystem {
+				t.Errorf("kind %s", told[0].Kind)
+			}
+			checkGone(t, w, "w1")
+			wantStop := []stopped{{mailbox.Address{Team: "alpha", Agent: "w1"}, team.ErrShutdownApproved}}
+			if diff := cmp.Diff(wantStop, w.backend.stopped, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
+				t.Errorf("stopped (-want +got):\n%s", diff)
+			}
+			// What came after that is ignored, and done nothing with.
+			if err := w.Gone(t.Context(), w1.Address(), "its session ended"); err != nil {
+				t.Error(err)
+			}
+			if err := in.Shown(t.Context(), mailIDs(told)); err != nil {
+				t.Error(err)
+			}
+			if !w.mailOf(t, "team-lead")[0].Read {
+				t.Error("the approval is not marked read")
+			}
+			expectNone(t, in)
+		})
 	})
 }
 
@@ -131,36 +131,36 @@ func expectNone(t *testing.T, in *team.Inbox) {
 	}
 }
 
-func TestShutdownRejected(t *testing.T) { overWorlds(t, testShutdownRejected) }
-
-func testShutdownRejected(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	lead, w1 := w.seat(t, mailbox.LeadName), w.seat(t, "w1")
-	_, id, err := lead.RequestShutdown(t.Context(), "w1", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w1.RespondShutdown(t.Context(), id, false, "too early"); !errors.Is(err, team.ErrNoRequest) {
-		t.Errorf("answered before the request was taken in: %v", err)
-	}
-	next(t, w.inbox(t, mate("w1")))
-	if err := w1.RespondShutdown(t.Context(), "shutdown-1@w1", true, ""); !errors.Is(err, team.ErrNoRequest) || !strings.Contains(err.Error(), id) {
-		t.Errorf("a wrong id: %v", err)
-	}
-	if err := w1.RespondShutdown(t.Context(), id, false, "still busy"); err != nil {
-		t.Fatal(err)
-	}
-	mails := next(t, w.inbox(t, leader))
-	if len(mails) != 1 || !strings.Contains(mails[0].Text, `"requestId":"`+id+`","from":"w1","reason":"still busy"`) {
-		t.Errorf("the lead gets %q", texts(mails))
-	}
-	if diff := cmp.Diff([]string{"team-lead", "w1"}, w.names(t)); diff != "" {
-		t.Errorf("roster (-want +got):\n%s", diff)
-	}
-	if err := w1.RespondShutdown(t.Context(), id, true, ""); !errors.Is(err, team.ErrNoRequest) {
-		t.Errorf("answered twice: %v", err)
-	}
-	w.send(t, "team-lead", "w1", "go on") // it is still there
+func TestShutdownRejected(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		lead, w1 := w.seat(t, mailbox.LeadName), w.seat(t, "w1")
+		_, id, err := lead.RequestShutdown(t.Context(), "w1", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w1.RespondShutdown(t.Context(), id, false, "too early"); !errors.Is(err, team.ErrNoRequest) {
+			t.Errorf("answered before the request was taken in: %v", err)
+		}
+		next(t, w.inbox(t, mate("w1")))
+		if err := w1.RespondShutdown(t.Context(), "shutdown-1@w1", true, ""); !errors.Is(err, team.ErrNoRequest) || !strings.Contains(err.Error(), id) {
+			t.Errorf("a wrong id: %v", err)
+		}
+		if err := w1.RespondShutdown(t.Context(), id, false, "still busy"); err != nil {
+			t.Fatal(err)
+		}
+		mails := next(t, w.inbox(t, leader))
+		if len(mails) != 1 || !strings.Contains(mails[0].Text, `"requestId":"`+id+`","from":"w1","reason":"still busy"`) {
+			t.Errorf("the lead gets %q", texts(mails))
+		}
+		if diff := cmp.Diff([]string{"team-lead", "w1"}, w.names(t)); diff != "" {
+			t.Errorf("roster (-want +got):\n%s", diff)
+		}
+		if err := w1.RespondShutdown(t.Context(), id, true, ""); !errors.Is(err, team.ErrNoRequest) {
+			t.Errorf("answered twice: %v", err)
+		}
+		w.send(t, "team-lead", "w1", "go on") // it is still there
+	})
 }
 
 func TestRequestShutdownIsTheLeads(t *testing.T) {
@@ -178,28 +178,28 @@ func TestRequestShutdownIsTheLeads(t *testing.T) {
 
 // An approval whose handling fails is handled again, and the lead is told of all
 // that was released.
-func TestShutdownApprovalIsRetried(t *testing.T) { overWorlds(t, testShutdownApprovalIsRetried) }
-
-func testShutdownApprovalIsRetried(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1")
-		own(t, w, "w1")
-		approve(t, w, "w1")
-		in := w.inbox(t, leader)
-		w.rosters.failUpdate = errors.New("disk full")
-		if _, err := in.Next(t.Context()); !errors.Is(err, w.rosters.failUpdate) {
-			t.Fatalf("error %v", err)
-		}
-		w.send(t, "team-lead", "team-lead", "other mail")
-		if mails := next(t, in); len(mails) != 1 || !strings.Contains(mails[0].Text, "other mail") {
-			t.Errorf("other mail waits for the failure: %q", texts(mails))
-		}
-		w.rosters.failUpdate = nil
-		mails := next(t, in)
-		if len(mails) != 1 || !strings.Contains(mails[0].Text, "2 task(s) were unassigned") {
-			t.Errorf("the lead is told %q", texts(mails))
-		}
-		checkGone(t, w, "w1")
+func TestShutdownApprovalIsRetried(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1")
+			own(t, w, "w1")
+			approve(t, w, "w1")
+			in := w.inbox(t, leader)
+			w.rosters.failUpdate = errors.New("disk full")
+			if _, err := in.Next(t.Context()); !errors.Is(err, w.rosters.failUpdate) {
+				t.Fatalf("error %v", err)
+			}
+			w.send(t, "team-lead", "team-lead", "other mail")
+			if mails := next(t, in); len(mails) != 1 || !strings.Contains(mails[0].Text, "other mail") {
+				t.Errorf("other mail waits for the failure: %q", texts(mails))
+			}
+			w.rosters.failUpdate = nil
+			mails := next(t, in)
+			if len(mails) != 1 || !strings.Contains(mails[0].Text, "2 task(s) were unassigned") {
+				t.Errorf("the lead is told %q", texts(mails))
+			}
+			checkGone(t, w, "w1")
+		})
 	})
 }
 
@@ -217,19 +217,19 @@ func approve(t *testing.T, w *world, name string) {
 }
 
 // A lead that deletes its team in the same breath need not wait for its mail.
-func TestDeleteCountsApprovals(t *testing.T) { overWorlds(t, testDeleteCountsApprovals) }
-
-func testDeleteCountsApprovals(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	in := w.inbox(t, leader)
-	approve(t, w, "w1")
-	d, err := w.Delete(t.Context(), leader)
-	if err != nil || len(d.Active) > 0 {
-		t.Fatalf("Delete = %+v, %v", d, err)
-	}
-	if mails := next(t, in); len(mails) != 1 || !strings.Contains(mails[0].Text, "w1 has shut down.") {
-		t.Errorf("the lead is told %q", texts(mails))
-	}
+func TestDeleteCountsApprovals(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		in := w.inbox(t, leader)
+		approve(t, w, "w1")
+		d, err := w.Delete(t.Context(), leader)
+		if err != nil || len(d.Active) > 0 {
+			t.Fatalf("Delete = %+v, %v", d, err)
+		}
+		if mails := next(t, in); len(mails) != 1 || !strings.Contains(mails[0].Text, "w1 has shut down.") {
+			t.Errorf("the lead is told %q", texts(mails))
+		}
+	})
 }
 
 func TestDepartedTeammate(t *testing.T) {
@@ -263,54 +263,54 @@ func TestDepartedTeammate(t *testing.T) {
 
 // At the end of a run: who agrees ends by itself, who does not is stopped when
 // the time is over, and nobody owns anything any more.
-func TestShutdownOfAWholeTeam(t *testing.T) { overWorlds(t, testShutdownOfAWholeTeam) }
-
-func testShutdownOfAWholeTeam(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "polite", "stuck", "stubborn")
-		own(t, w, "stuck")
-		if _, err := w.lists.Update(t.Context(), "alpha", "2", owner("polite")); err != nil {
-			t.Fatal(err)
-		}
-		var mates sync.WaitGroup
-		answer := func(name string, approve bool) {
-			in := w.inbox(t, mate(name))
-			seat := w.seat(t, name)
-			mates.Go(func() {
-				id := requestIn(t, in)
-				time.Sleep(time.Second)
-				if err := seat.RespondShutdown(t.Context(), id, approve, "busy"); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		answer("polite", true)
-		answer("stubborn", false)
-		tooLong := errors.New("too long")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, tooLong)
-		defer cancel()
-		if err := w.Shutdown(ctx, leader); err != nil {
-			t.Fatal(err)
-		}
-		mates.Wait()
-		for _, name := range []string{"polite", "stuck", "stubborn"} {
-			checkGone(t, w, name)
-		}
-		causes := make(map[string]error)
-		for _, s := range w.backend.stopped {
-			causes[s.Who.Agent] = s.Cause
-		}
-		for name, want := range map[string]error{
-			"polite": team.ErrShutdownApproved, "stuck": tooLong, "stubborn": tooLong,
-		} {
-			if !errors.Is(causes[name], want) {
-				t.Errorf("%s was stopped because: %v, want %v", name, causes[name], want)
+func TestShutdownOfAWholeTeam(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "polite", "stuck", "stubborn")
+			own(t, w, "stuck")
+			if _, err := w.lists.Update(t.Context(), "alpha", "2", owner("polite")); err != nil {
+				t.Fatal(err)
 			}
-		}
-		roster := of[event.TeamChanged](w.events)
-		if last := roster[len(roster)-1]; len(last.Members) != 1 {
-			t.Errorf("the last roster told of is %v", last.Members)
-		}
+			var mates sync.WaitGroup
+			answer := func(name string, approve bool) {
+				in := w.inbox(t, mate(name))
+				seat := w.seat(t, name)
+				mates.Go(func() {
+					id := requestIn(t, in)
+					time.Sleep(time.Second)
+					if err := seat.RespondShutdown(t.Context(), id, approve, "busy"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			answer("polite", true)
+			answer("stubborn", false)
+			tooLong := errors.New("too long")
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, tooLong)
+			defer cancel()
+			if err := w.Shutdown(ctx, leader); err != nil {
+				t.Fatal(err)
+			}
+			mates.Wait()
+			for _, name := range []string{"polite", "stuck", "stubborn"} {
+				checkGone(t, w, name)
+			}
+			causes := make(map[string]error)
+			for _, s := range w.backend.stopped {
+				causes[s.Who.Agent] = s.Cause
+			}
+			for name, want := range map[string]error{
+				"polite": team.ErrShutdownApproved, "stuck": tooLong, "stubborn": tooLong,
+			} {
+				if !errors.Is(causes[name], want) {
+					t.Errorf("%s was stopped because: %v, want %v", name, causes[name], want)
+				}
+			}
+			roster := of[event.TeamChanged](w.events)
+			if last := roster[len(roster)-1]; len(last.Members) != 1 {
+				t.Errorf("the last roster told of is %v", last.Members)
+			}
+		})
 	})
 }
 
@@ -328,80 +328,80 @@ func requestIn(t *testing.T, in *team.Inbox) string {
 
 // When all agree nobody waits for the end of the time, and the lead's own reader
 // may work beside it.
-func TestShutdownEndsWhenAllHaveLeft(t *testing.T) { overWorlds(t, testShutdownEndsWhenAllHaveLeft) }
-
-func testShutdownEndsWhenAllHaveLeft(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2")
-		var others sync.WaitGroup
-		lead := w.inbox(t, leader)
-		reading, stop := context.WithCancel(t.Context())
-		told := 0
-		others.Go(func() {
-			for {
-				mails, err := lead.Next(reading)
-				if err != nil {
-					return
-				}
-				told += len(mails)
-			}
-		})
-		for _, name := range []string{"w1", "w2"} {
-			in, seat := w.inbox(t, mate(name)), w.seat(t, name)
+func TestShutdownEndsWhenAllHaveLeft(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2")
+			var others sync.WaitGroup
+			lead := w.inbox(t, leader)
+			reading, stop := context.WithCancel(t.Context())
+			told := 0
 			others.Go(func() {
-				if err := seat.RespondShutdown(t.Context(), requestIn(t, in), true, ""); err != nil {
-					t.Error(err)
+				for {
+					mails, err := lead.Next(reading)
+					if err != nil {
+						return
+					}
+					told += len(mails)
 				}
 			})
-		}
-		begin := time.Now()
+			for _, name := range []string{"w1", "w2"} {
+				in, seat := w.inbox(t, mate(name)), w.seat(t, name)
+				others.Go(func() {
+					if err := seat.RespondShutdown(t.Context(), requestIn(t, in), true, ""); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			begin := time.Now()
+			if err := w.Shutdown(t.Context(), leader); err != nil {
+				t.Error(err)
+			}
+			if waited := time.Since(begin); waited > 0 {
+				t.Errorf("waited %v", waited)
+			}
+			synctest.Wait()
+			stop()
+			others.Wait()
+			if told != 2 {
+				t.Errorf("the lead was told %d times, want 2", told)
+			}
+			checkGone(t, w, "w1")
+			checkGone(t, w, "w2")
+			if len(w.backend.stopped) != 2 {
+				t.Errorf("stopped %v", w.backend.stopped)
+			}
+		})
+	})
+}
+
+func TestShutdownStopsWhomItCannotAsk(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		w.mails.failPost["w1"] = errors.New("disk full")
 		if err := w.Shutdown(t.Context(), leader); err != nil {
-			t.Error(err)
-		}
-		if waited := time.Since(begin); waited > 0 {
-			t.Errorf("waited %v", waited)
-		}
-		synctest.Wait()
-		stop()
-		others.Wait()
-		if told != 2 {
-			t.Errorf("the lead was told %d times, want 2", told)
+			t.Fatal(err)
 		}
 		checkGone(t, w, "w1")
-		checkGone(t, w, "w2")
-		if len(w.backend.stopped) != 2 {
-			t.Errorf("stopped %v", w.backend.stopped)
+		if err := w.Shutdown(t.Context(), mate("w1")); err != nil {
+			t.Errorf("without a seat: %v", err)
 		}
 	})
 }
 
-func TestShutdownStopsWhomItCannotAsk(t *testing.T) { overWorlds(t, testShutdownStopsWhomItCannotAsk) }
-
-func testShutdownStopsWhomItCannotAsk(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	w.mails.failPost["w1"] = errors.New("disk full")
-	if err := w.Shutdown(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	checkGone(t, w, "w1")
-	if err := w.Shutdown(t.Context(), mate("w1")); err != nil {
-		t.Errorf("without a seat: %v", err)
-	}
-}
-
-func TestGoneReleasesTasks(t *testing.T) { overWorlds(t, testGoneReleasesTasks) }
-
-func testGoneReleasesTasks(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	own(t, w, "w1")
-	in := w.inbox(t, leader)
-	w.gone(t, "w1", "the model is out of reach")
-	checkGone(t, w, "w1")
-	mails := next(t, in)
-	if len(mails) != 1 || !strings.Contains(mails[0].Text, "w1 has ended: the model is out of reach. 2 task(s) were unassigned") {
-		t.Errorf("the lead is told %q", texts(mails))
-	}
-	if released := of[event.TaskChanged](w.events); len(released) != 2 {
-		t.Errorf("told of %d tasks", len(released))
-	}
+func TestGoneReleasesTasks(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		own(t, w, "w1")
+		in := w.inbox(t, leader)
+		w.gone(t, "w1", "the model is out of reach")
+		checkGone(t, w, "w1")
+		mails := next(t, in)
+		if len(mails) != 1 || !strings.Contains(mails[0].Text, "w1 has ended: the model is out of reach. 2 task(s) were unassigned") {
+			t.Errorf("the lead is told %q", texts(mails))
+		}
+		if released := of[event.TaskChanged](w.events); len(released) != 2 {
+			t.Errorf("told of %d tasks", len(released))
+		}
+	})
 }

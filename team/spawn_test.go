@@ -118,20 +118,20 @@ func TestSpawnThatFailsLeavesNobody(t *testing.T) {
 }
 
 // What waits in the inbox of a former w1 was not meant for the new one.
-func TestSpawnRetiresOldMail(t *testing.T) { overWorlds(t, testSpawnRetiresOldMail) }
-
-func testSpawnRetiresOldMail(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	w.send(t, "team-lead", "w1", "for the old one")
-	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", "for the old one, too"); err != nil {
-		t.Fatal(err)
-	}
-	w.gone(t, "w1", "test")
-	w.backend.onStart = func(team.Spawn) { w.send(t, "team-lead", "w1", "for the new one") }
-	w.spawn(t, "w1")
-	if mails := next(t, w.inbox(t, mate("w1"))); len(mails) != 1 || !strings.Contains(mails[0].Text, "for the new one") {
-		t.Errorf("the new one reads %q", texts(mails))
-	}
+func TestSpawnRetiresOldMail(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		w.send(t, "team-lead", "w1", "for the old one")
+		if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", "for the old one, too"); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(t, "w1", "test")
+		w.backend.onStart = func(team.Spawn) { w.send(t, "team-lead", "w1", "for the new one") }
+		w.spawn(t, "w1")
+		if mails := next(t, w.inbox(t, mate("w1"))); len(mails) != 1 || !strings.Contains(mails[0].Text, "for the new one") {
+			t.Errorf("the new one reads %q", texts(mails))
+		}
+	})
 }
 
 // While the old w1 is being taken off, the new one has its seat already.
@@ -171,68 +171,68 @@ func TestSpawnAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestNotifyIdle(t *testing.T) { overWorlds(t, testNotifyIdle) }
-
-func testNotifyIdle(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
-		w := alpha(t, "w1", "w2")
-		w1 := w.seat(t, "w1")
-		notify := func(reason protocol.IdleReason, failure string) {
-			t.Helper()
-			if err := w1.NotifyIdle(t.Context(), reason, failure); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.send(t, "w1", "w2", "x")
-		w.send(t, "w1", "team-lead", "does not count")
-		if _, err := w1.Broadcast(t.Context(), "nor does this", "s"); err != nil {
-			t.Fatal(err)
-		}
-		notify(protocol.Available, "")
-		notify(protocol.Available, "") // the same turn
-		w1.Working()
-		w.send(t, "w1", "w1", "self")
-		notify(protocol.IdleInterrupted, "")
-		w1.Working()
-		notify(protocol.IdleFailed, "out of reach")
-		if err := w.seat(t, mailbox.LeadName).NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
-			t.Fatal(err)
-		}
-		const at = `"timestamp":"2000-01-01T00:00:00.000Z"`
-		want := []string{
-			`{"type":"idle_notification","from":"w1",` + at + `,"idleReason":"available","summary":"[to w2] about x"}`,
-			`{"type":"idle_notification","from":"w1",` + at + `,"idleReason":"interrupted","summary":"[to w1] about self"}`,
-			`{"type":"idle_notification","from":"w1",` + at + `,"idleReason":"failed","failureReason":"out of reach"}`,
-		}
-		var got []string
-		for _, m := range w.mailOf(t, "team-lead") {
-			if strings.Contains(m.Text, "idle_notification") {
-				got = append(got, m.Text)
-				if m.Color != "blue" || m.Summary != "" {
-					t.Errorf("outer fields: %+v", m)
+func TestNotifyIdle(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1", "w2")
+			w1 := w.seat(t, "w1")
+			notify := func(reason protocol.IdleReason, failure string) {
+				t.Helper()
+				if err := w1.NotifyIdle(t.Context(), reason, failure); err != nil {
+					t.Fatal(err)
 				}
 			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("notes (-want +got):\n%s", diff)
-		}
+			w.send(t, "w1", "w2", "x")
+			w.send(t, "w1", "team-lead", "does not count")
+			if _, err := w1.Broadcast(t.Context(), "nor does this", "s"); err != nil {
+				t.Fatal(err)
+			}
+			notify(protocol.Available, "")
+			notify(protocol.Available, "") // the same turn
+			w1.Working()
+			w.send(t, "w1", "w1", "self")
+			notify(protocol.IdleInterrupted, "")
+			w1.Working()
+			notify(protocol.IdleFailed, "out of reach")
+			if err := w.seat(t, mailbox.LeadName).NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
+				t.Fatal(err)
+			}
+			const at = `"timestamp":"2000-01-01T00:00:00.000Z"`
+			want := []string{
+				`{"type":"idle_notification","from":"w1",` + at + `,"idleReason":"available","summary":"[to w2] about x"}`,
+				`{"type":"idle_notification","from":"w1",` + at + `,"idleReason":"interrupted","summary":"[to w1] about self"}`,
+				`{"type":"idle_notification","from":"w1",` + at + `,"idleReason":"failed","failureReason":"out of reach"}`,
+			}
+			var got []string
+			for _, m := range w.mailOf(t, "team-lead") {
+				if strings.Contains(m.Text, "idle_notification") {
+					got = append(got, m.Text)
+					if m.Color != "blue" || m.Summary != "" {
+						t.Errorf("outer fields: %+v", m)
+					}
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
 	})
 }
 
-func TestNotifyIdleIsTriedAgain(t *testing.T) { overWorlds(t, testNotifyIdleIsTriedAgain) }
-
-func testNotifyIdleIsTriedAgain(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	w.mails.failPost["team-lead"] = errors.New("disk full")
-	w1 := w.seat(t, "w1")
-	if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); !errors.Is(err, w.mails.failPost["team-lead"]) {
-		t.Errorf("error %v", err)
-	}
-	delete(w.mails.failPost, "team-lead")
-	if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(w.mailOf(t, "team-lead")); n != 1 {
-		t.Errorf("%d notes, want 1", n)
-	}
+func TestNotifyIdleIsTriedAgain(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		w.mails.failPost["team-lead"] = errors.New("disk full")
+		w1 := w.seat(t, "w1")
+		if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); !errors.Is(err, w.mails.failPost["team-lead"]) {
+			t.Errorf("error %v", err)
+		}
+		delete(w.mails.failPost, "team-lead")
+		if err := w1.NotifyIdle(t.Context(), protocol.Available, ""); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(w.mailOf(t, "team-lead")); n != 1 {
+			t.Errorf("%d notes, want 1", n)
+		}
+	})
 }

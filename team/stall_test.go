@@ -13,74 +13,74 @@ import (
 
 // What an agent whose turn has failed leaves unread is nothing to wait for, and its
 // lead is told of it; what comes after it is.
-func TestNobodyWaitsForMailThatIsLeft(t *testing.T) { overWorlds(t, testNobodyWaitsForMailThatIsLeft) }
-
-func testNobodyWaitsForMailThatIsLeft(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	seat := w.seat(t, "w1")
-	idle := func(reason protocol.IdleReason, left int) {
-		t.Helper()
-		seat.Working()
-		seat.Stall(left)
-		if w.apart {
-			if err := seat.SetActive(t.Context(), false); err != nil {
+func TestNobodyWaitsForMailThatIsLeft(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		seat := w.seat(t, "w1")
+		idle := func(reason protocol.IdleReason, left int) {
+			t.Helper()
+			seat.Working()
+			seat.Stall(left)
+			if w.apart {
+				if err := seat.SetActive(t.Context(), false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := seat.NotifyIdle(t.Context(), reason, "API down"); err != nil {
 				t.Fatal(err)
 			}
+			in := w.inbox(t, leader)
+			take(t, in)
+			in.Close()
 		}
-		if err := seat.NotifyIdle(t.Context(), reason, "API down"); err != nil {
-			t.Fatal(err)
+		over := func() bool {
+			t.Helper()
+			waiting, err := w.Teams.Waiting(t.Context(), leader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, cancel := context.WithCancelCause(t.Context())
+			cancel(errors.New("only a look"))
+			p, err := w.Await(now, leader, team.Awaited{Agents: []string{"w1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := w.at(mate("w1")).Waiting(t.Context(), mate("w1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (waiting == "") != p.Done || w.apart && (own == "") != p.Done {
+				t.Errorf("the lead waits: %q; for the agent: %+v; the agent itself: %q", waiting, p, own)
+			}
+			return p.Done
 		}
-		in := w.inbox(t, leader)
-		take(t, in)
-		in.Close()
-	}
-	over := func() bool {
-		t.Helper()
-		waiting, err := w.Teams.Waiting(t.Context(), leader)
-		if err != nil {
-			t.Fatal(err)
+		w.send(t, mailbox.LeadName, "w1", "one")
+		w.send(t, mailbox.LeadName, "w1", "two")
+		if over() {
+			t.Error("mail waits, and nobody waits for it")
 		}
-		now, cancel := context.WithCancelCause(t.Context())
-		cancel(errors.New("only a look"))
-		p, err := w.Await(now, leader, team.Awaited{Agents: []string{"w1"}})
-		if err != nil {
-			t.Fatal(err)
+		idle(protocol.IdleFailed, 2)
+		notes := w.mailOf(t, mailbox.LeadName)
+		if note := notes[len(notes)-1].Text; !strings.Contains(note, `"unread":2`) {
+			t.Errorf("the lead was told %s", note)
 		}
-		own, err := w.at(mate("w1")).Waiting(t.Context(), mate("w1"))
-		if err != nil {
-			t.Fatal(err)
+		if !over() {
+			t.Error("somebody waits for what is left")
 		}
-		if (waiting == "") != p.Done || w.apart && (own == "") != p.Done {
-			t.Errorf("the lead waits: %q; for the agent: %+v; the agent itself: %q", waiting, p, own)
+		w.send(t, mailbox.LeadName, "w1", "three")
+		if over() {
+			t.Error("new mail waits, and nobody waits for it")
 		}
-		return p.Done
-	}
-	w.send(t, mailbox.LeadName, "w1", "one")
-	w.send(t, mailbox.LeadName, "w1", "two")
-	if over() {
-		t.Error("mail waits, and nobody waits for it")
-	}
-	idle(protocol.IdleFailed, 2)
-	notes := w.mailOf(t, mailbox.LeadName)
-	if note := notes[len(notes)-1].Text; !strings.Contains(note, `"unread":2`) {
-		t.Errorf("the lead was told %s", note)
-	}
-	if !over() {
-		t.Error("somebody waits for what is left")
-	}
-	w.send(t, mailbox.LeadName, "w1", "three")
-	if over() {
-		t.Error("new mail waits, and nobody waits for it")
-	}
-	take(t, w.inbox(t, mate("w1")))
-	idle(protocol.Available, 0)
-	if !over() {
-		t.Error("somebody waits for an agent that has read all")
-	}
-	w.send(t, mailbox.LeadName, "w1", "four")
-	if over() {
-		t.Error("what was left once counts no more")
-	}
+		take(t, w.inbox(t, mate("w1")))
+		idle(protocol.Available, 0)
+		if !over() {
+			t.Error("somebody waits for an agent that has read all")
+		}
+		w.send(t, mailbox.LeadName, "w1", "four")
+		if over() {
+			t.Error("what was left once counts no more")
+		}
+	})
 }
 
 // The same holds for the lead's own mail.

@@ -15,77 +15,77 @@ import (
 )
 
 // A person can ask an agent to end, from any process; its model answers.
-func TestRequestStop(t *testing.T) { overWorlds(t, testRequestStop) }
-
-func testRequestStop(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	id, err := w.process(nil).RequestStop(t.Context(), "alpha", "w1", "enough", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mails := next(t, w.inbox(t, mate("w1")))
-	if len(mails) != 1 || mails[0].Kind != team.KindShutdown || mails[0].From != "user" || mails[0].Preview != "user asks w1 to shut down (enough)" {
-		t.Errorf("w1 gets %+v", mails)
-	}
-	if err := w.seat(t, "w1").RespondShutdown(t.Context(), id, true, ""); err != nil {
-		t.Fatal(err)
-	}
-	if told := next(t, w.inbox(t, leader)); len(told) != 1 || !strings.Contains(told[0].Text, "w1 has shut down.") {
-		t.Errorf("the lead is told %q", texts(told))
-	}
-	checkGone(t, w, "w1")
-	for agent, want := range map[string]func(error) bool{
-		"team-lead": isNameError,
-		"w1":        func(err error) bool { _, ok := errors.AsType[*roster.UnknownMemberError](err); return ok },
-	} {
-		if _, err := w.process(nil).RequestStop(t.Context(), "alpha", agent, "", true); !want(err) {
-			t.Errorf("stop of %s: %v", agent, err)
-		}
-	}
-	if _, err := w.RequestStop(t.Context(), "beta", "w1", "", true); !errors.Is(err, roster.ErrNotFound) {
-		t.Errorf("in no team: %v", err)
-	}
-}
-
-// With force the model is not asked, nor does it see anything.
-func TestForcedStop(t *testing.T) { overWorlds(t, testForcedStop) }
-
-func testForcedStop(t *testing.T, alpha start) {
-	synctest.Test(t, func(t *testing.T) {
+func TestRequestStop(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
 		w := alpha(t, "w1")
-		own(t, w, "w1")
-		in, w1 := w.inbox(t, mate("w1")), w.seat(t, "w1")
-		var reading sync.WaitGroup
-		reading.Go(func() {
-			if mails, err := in.Next(t.Context()); len(mails) > 0 || err != nil {
-				t.Errorf("shown %q, %v", texts(mails), err)
-			}
-		})
-		if _, err := w.process(nil).RequestStop(t.Context(), "alpha", "w1", "it hangs", true); err != nil {
+		id, err := w.process(nil).RequestStop(t.Context(), "alpha", "w1", "enough", false)
+		if err != nil {
 			t.Fatal(err)
 		}
-		reading.Wait()
-		select {
-		case <-w1.Stopping():
-		default:
-			t.Fatal("it is not to stop")
+		mails := next(t, w.inbox(t, mate("w1")))
+		if len(mails) != 1 || mails[0].Kind != team.KindShutdown || mails[0].From != "user" || mails[0].Preview != "user asks w1 to shut down (enough)" {
+			t.Errorf("w1 gets %+v", mails)
 		}
-		if !w.mailOf(t, "w1")[0].Read {
-			t.Error("the request is left unread")
-		}
-		// What runs the agent closes its session, and then:
-		if err := w1.Depart(t.Context()); err != nil {
+		if err := w.seat(t, "w1").RespondShutdown(t.Context(), id, true, ""); err != nil {
 			t.Fatal(err)
 		}
-		want := "w1 has shut down. 2 task(s) were unassigned"
-		if !w.apart {
-			w.gone(t, "w1", "its session has ended")
-			want = "w1 has ended: it was stopped by the user: it hangs. 2 task(s) were unassigned"
-		}
-		if told := next(t, w.inbox(t, leader)); len(told) != 1 || !strings.Contains(told[0].Text, want) {
+		if told := next(t, w.inbox(t, leader)); len(told) != 1 || !strings.Contains(told[0].Text, "w1 has shut down.") {
 			t.Errorf("the lead is told %q", texts(told))
 		}
 		checkGone(t, w, "w1")
+		for agent, want := range map[string]func(error) bool{
+			"team-lead": isNameError,
+			"w1":        func(err error) bool { _, ok := errors.AsType[*roster.UnknownMemberError](err); return ok },
+		} {
+			if _, err := w.process(nil).RequestStop(t.Context(), "alpha", agent, "", true); !want(err) {
+				t.Errorf("stop of %s: %v", agent, err)
+			}
+		}
+		if _, err := w.RequestStop(t.Context(), "beta", "w1", "", true); !errors.Is(err, roster.ErrNotFound) {
+			t.Errorf("in no team: %v", err)
+		}
+	})
+}
+
+// With force the model is not asked, nor does it see anything.
+func TestForcedStop(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1")
+			own(t, w, "w1")
+			in, w1 := w.inbox(t, mate("w1")), w.seat(t, "w1")
+			var reading sync.WaitGroup
+			reading.Go(func() {
+				if mails, err := in.Next(t.Context()); len(mails) > 0 || err != nil {
+					t.Errorf("shown %q, %v", texts(mails), err)
+				}
+			})
+			if _, err := w.process(nil).RequestStop(t.Context(), "alpha", "w1", "it hangs", true); err != nil {
+				t.Fatal(err)
+			}
+			reading.Wait()
+			select {
+			case <-w1.Stopping():
+			default:
+				t.Fatal("it is not to stop")
+			}
+			if !w.mailOf(t, "w1")[0].Read {
+				t.Error("the request is left unread")
+			}
+			// What runs the agent closes its session, and then:
+			if err := w1.Depart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := "w1 has shut down. 2 task(s) were unassigned"
+			if !w.apart {
+				w.gone(t, "w1", "its session has ended")
+				want = "w1 has ended: it was stopped by the user: it hangs. 2 task(s) were unassigned"
+			}
+			if told := next(t, w.inbox(t, leader)); len(told) != 1 || !strings.Contains(told[0].Text, want) {
+				t.Errorf("the lead is told %q", texts(told))
+			}
+			checkGone(t, w, "w1")
+		})
 	})
 }
 
@@ -192,28 +192,28 @@ func TestRemoveBesideTheLead(t *testing.T) {
 }
 
 // A model that cannot answer a shutdown request does not keep its agent alive.
-func TestTurnFailed(t *testing.T) { overWorlds(t, testTurnFailed) }
-
-func testTurnFailed(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	w1 := w.seat(t, "w1")
-	if left, err := w1.TurnFailed(t.Context()); left || err != nil {
-		t.Errorf("without a request: %v, %v", left, err)
-	}
-	if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", ""); err != nil {
-		t.Fatal(err)
-	}
-	next(t, w.inbox(t, mate("w1")))
-	w.mails.failPost["team-lead"] = errors.New("disk full")
-	if left, err := w1.TurnFailed(t.Context()); left || !errors.Is(err, w.mails.failPost["team-lead"]) {
-		t.Errorf("when it cannot be said: %v, %v", left, err)
-	}
-	delete(w.mails.failPost, "team-lead")
-	if left, err := w1.TurnFailed(t.Context()); !left || err != nil {
-		t.Errorf("TurnFailed = %v, %v", left, err)
-	}
-	next(t, w.inbox(t, leader))
-	checkGone(t, w, "w1")
+func TestTurnFailed(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		w1 := w.seat(t, "w1")
+		if left, err := w1.TurnFailed(t.Context()); left || err != nil {
+			t.Errorf("without a request: %v, %v", left, err)
+		}
+		if _, _, err := w.seat(t, mailbox.LeadName).RequestShutdown(t.Context(), "w1", ""); err != nil {
+			t.Fatal(err)
+		}
+		next(t, w.inbox(t, mate("w1")))
+		w.mails.failPost["team-lead"] = errors.New("disk full")
+		if left, err := w1.TurnFailed(t.Context()); left || !errors.Is(err, w.mails.failPost["team-lead"]) {
+			t.Errorf("when it cannot be said: %v, %v", left, err)
+		}
+		delete(w.mails.failPost, "team-lead")
+		if left, err := w1.TurnFailed(t.Context()); !left || err != nil {
+			t.Errorf("TurnFailed = %v, %v", left, err)
+		}
+		next(t, w.inbox(t, leader))
+		checkGone(t, w, "w1")
+	})
 }
 
 // A request that was shown before a restart can be answered after it; an answered

@@ -173,69 +173,67 @@ func TestReopenFindsTheTeamOfAResumedSession(t *testing.T) {
 	}
 }
 
-func TestDelete(t *testing.T) { overWorlds(t, testDelete) }
-
-func testDelete(t *testing.T, alpha start) {
-	w := alpha(t, "w1", "w2")
-	d, err := w.Delete(t.Context(), leader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(team.Deletion{Team: "alpha", Active: []string{"w1", "w2"}}, d); diff != "" {
-		t.Errorf("with teammates (-want +got):\n%s", diff)
-	}
-	if _, err := w.Delete(t.Context(), mate("w1")); !errors.Is(err, team.ErrNotLead) {
-		t.Errorf("by a teammate: %v", err)
-	}
-	for _, name := range []string{"w1", "w2"} {
-		w.gone(t, name, "test")
-	}
-	seat := w.seat(t, mailbox.LeadName)
-	if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "alpha" || len(d.Active) > 0 {
-		t.Fatalf("Delete = %+v, %v", d, err)
-	}
-	if _, ok := w.Seat(leader); ok {
-		t.Error("the lead still has a seat")
-	}
-	if _, err := seat.Send(t.Context(), "w1", "x", "y"); !errors.Is(err, team.ErrLeft) {
-		t.Errorf("mail from a seat of a deleted team: %v", err)
-	}
-	if _, err := w.rosters.Load(t.Context(), "alpha"); !errors.Is(err, roster.ErrNotFound) {
-		t.Errorf("the roster is still there: %v", err)
-	}
-	if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "" {
-		t.Errorf("without a team: %+v, %v", d, err)
-	}
+func TestDelete(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1", "w2")
+		d, err := w.Delete(t.Context(), leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(team.Deletion{Team: "alpha", Active: []string{"w1", "w2"}}, d); diff != "" {
+			t.Errorf("with teammates (-want +got):\n%s", diff)
+		}
+		if _, err := w.Delete(t.Context(), mate("w1")); !errors.Is(err, team.ErrNotLead) {
+			t.Errorf("by a teammate: %v", err)
+		}
+		for _, name := range []string{"w1", "w2"} {
+			w.gone(t, name, "test")
+		}
+		seat := w.seat(t, mailbox.LeadName)
+		if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "alpha" || len(d.Active) > 0 {
+			t.Fatalf("Delete = %+v, %v", d, err)
+		}
+		if _, ok := w.Seat(leader); ok {
+			t.Error("the lead still has a seat")
+		}
+		if _, err := seat.Send(t.Context(), "w1", "x", "y"); !errors.Is(err, team.ErrLeft) {
+			t.Errorf("mail from a seat of a deleted team: %v", err)
+		}
+		if _, err := w.rosters.Load(t.Context(), "alpha"); !errors.Is(err, roster.ErrNotFound) {
+			t.Errorf("the roster is still there: %v", err)
+		}
+		if d, err = w.Delete(t.Context(), leader); err != nil || d.Team != "" {
+			t.Errorf("without a team: %+v, %v", d, err)
+		}
+	})
 }
 
 // What a member wrote last is shown even when the lead deletes the team first.
 func TestDeleteKeepsUnreadMailForTheLead(t *testing.T) {
-	overWorlds(t, testDeleteKeepsUnreadMailForTheLead)
-}
-
-func testDeleteKeepsUnreadMailForTheLead(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	in := w.inbox(t, leader)
-	w.send(t, "w1", "team-lead", "first")
-	got := next(t, in)
-	w.send(t, "w1", "team-lead", "last words")
-	w.gone(t, "w1", "test")
-	if _, err := w.Delete(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	got = append(got, next(t, in)...)
-	var from []string
-	for _, m := range got {
-		from = append(from, m.Preview)
-	}
-	want := []string{"about first", "about last words", "w1 has ended: test."}
-	if diff := cmp.Diff(want, from); diff != "" {
-		t.Errorf("mail (-want +got):\n%s", diff)
-	}
-	if err := in.Shown(t.Context(), mailIDs(got)); err != nil {
-		t.Error(err)
-	}
-	if len(w.mails.marked) > 0 {
-		t.Errorf("mail of a deleted team was marked in %v", w.mails.marked)
-	}
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		in := w.inbox(t, leader)
+		w.send(t, "w1", "team-lead", "first")
+		got := next(t, in)
+		w.send(t, "w1", "team-lead", "last words")
+		w.gone(t, "w1", "test")
+		if _, err := w.Delete(t.Context(), leader); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, next(t, in)...)
+		var from []string
+		for _, m := range got {
+			from = append(from, m.Preview)
+		}
+		want := []string{"about first", "about last words", "w1 has ended: test."}
+		if diff := cmp.Diff(want, from); diff != "" {
+			t.Errorf("mail (-want +got):\n%s", diff)
+		}
+		if err := in.Shown(t.Context(), mailIDs(got)); err != nil {
+			t.Error(err)
+		}
+		if len(w.mails.marked) > 0 {
+			t.Errorf("mail of a deleted team was marked in %v", w.mails.marked)
+		}
+	})
 }

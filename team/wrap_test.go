@@ -14,35 +14,35 @@ import (
 
 // One message must not fill the context of whoever reads it: ours is not sent, and
 // of another program's the model sees the beginning and the end.
-func TestHugeMail(t *testing.T) { overWorlds(t, testHugeMail) }
-
-func testHugeMail(t *testing.T, alpha start) {
-	w := alpha(t, "w1")
-	fits, huge := strings.Repeat("é", 64<<10), "begin "+strings.Repeat("é", 10<<20)+" end"
-	seat := w.seat(t, mailbox.LeadName)
-	if _, err := seat.Send(t.Context(), "w1", huge, "s"); !errors.Is(err, team.ErrTooLong) {
-		t.Errorf("sent: %v", err)
-	}
-	if _, err := seat.Broadcast(t.Context(), huge, "s"); !errors.Is(err, team.ErrTooLong) {
-		t.Errorf("sent to all: %v", err)
-	}
-	if _, err := w.Say(t.Context(), "alpha", "w1", huge); !errors.Is(err, team.ErrTooLong) {
-		t.Errorf("said: %v", err)
-	}
-	w.send(t, mailbox.LeadName, "w1", fits)
-	at := mailbox.Address{Team: "alpha", Agent: "w1"}
-	if err := w.mails.Post(t.Context(), at, mailbox.Message{From: "w2", Text: huge, Timestamp: "2026-11-21T03:18:26.105Z"}); err != nil {
-		t.Fatal(err)
-	}
-	mails := next(t, w.inbox(t, mate("w1")))
-	if len(mails) != 2 || !strings.Contains(mails[0].Text, fits) {
-		t.Fatalf("%d messages; what fits is not shown whole", len(mails))
-	}
-	got := mails[1].Text
-	if len(got) > 140<<10 || !utf8.ValidString(got) || !strings.Contains(got, "\nbegin é") || !strings.Contains(got, "é end\n") ||
-		!strings.Contains(got, "bytes are left out") {
-		t.Errorf("shown %d bytes: %.80s … %s", len(got), got, got[len(got)-80:])
-	}
+func TestHugeMail(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1")
+		fits, huge := strings.Repeat("é", 64<<10), "begin "+strings.Repeat("é", 10<<20)+" end"
+		seat := w.seat(t, mailbox.LeadName)
+		if _, err := seat.Send(t.Context(), "w1", huge, "s"); !errors.Is(err, team.ErrTooLong) {
+			t.Errorf("sent: %v", err)
+		}
+		if _, err := seat.Broadcast(t.Context(), huge, "s"); !errors.Is(err, team.ErrTooLong) {
+			t.Errorf("sent to all: %v", err)
+		}
+		if _, err := w.Say(t.Context(), "alpha", "w1", huge); !errors.Is(err, team.ErrTooLong) {
+			t.Errorf("said: %v", err)
+		}
+		w.send(t, mailbox.LeadName, "w1", fits)
+		at := mailbox.Address{Team: "alpha", Agent: "w1"}
+		if err := w.mails.Post(t.Context(), at, mailbox.Message{From: "w2", Text: huge, Timestamp: "2026-11-21T03:18:26.105Z"}); err != nil {
+			t.Fatal(err)
+		}
+		mails := next(t, w.inbox(t, mate("w1")))
+		if len(mails) != 2 || !strings.Contains(mails[0].Text, fits) {
+			t.Fatalf("%d messages; what fits is not shown whole", len(mails))
+		}
+		got := mails[1].Text
+		if len(got) > 140<<10 || !utf8.ValidString(got) || !strings.Contains(got, "\nbegin é") || !strings.Contains(got, "é end\n") ||
+			!strings.Contains(got, "bytes are left out") {
+			t.Errorf("shown %d bytes: %.80s … %s", len(got), got, got[len(got)-80:])
+		}
+	})
 }
 
 func TestHugeTask(t *testing.T) {
