@@ -92,7 +92,7 @@ func (q *Questions) Ask(ctx context.Context, a ask.Ask) (requestID string, err e
 	return c.RequestID, nil
 }
 
-// Withdraw tells the lead that a question needs no answer any more: a person has
+// Withdraw notifies the lead that a question needs no answer any more: a person has
 // answered it in front of the agent, or its deadline has passed. It does nothing
 // for a question that is not open, or whose answer from the lead is being
 // delivered.
@@ -178,8 +178,8 @@ func (q *Questions) answered(ctx context.Context, m mailbox.Message, c protocol.
 		q.reportRefusal(m, c, "it says neither yes nor no")
 		return nil
 	}
-	// The session tells of the answer while it is delivered; that is no reason to
-	// withdraw the question.
+	// The session publishes the answer while it is delivered; that must not withdraw
+	// the question.
 	q.setDelivering(c.RequestID, true)
 	defer q.setDelivering(c.RequestID, false)
 	err = q.deliver(ctx, q.seat.Address(), open.Ask.ID, answer)

@@ -27,7 +27,7 @@ type evidence struct {
 	known   bool // present is known: only our own programs show it
 	hasTask bool // it owns a task that is in progress
 
-	last lastTurn // what it said when it last told the lead that it is idle
+	last lastTurn // how its last turn ended, as its newest idle note says
 
 	flag         *bool  // isActive in the roster now; nil when it was never written
 	lastInput    string // when it was last sent something that begins a turn; "" for never
@@ -90,7 +90,7 @@ func beginsTurn(m mailbox.Message) bool {
 	return !isProtocol || !protocol.IsConsumed(c)
 }
 
-// gatherEvidence gathers what tells of an agent that does not run in this process.
+// gatherEvidence gathers the evidence about an agent that does not run in this process.
 func (o *observation) gatherEvidence(ctx context.Context, who mailbox.Address, m *roster.Member) (w evidence, err error) {
 	w = evidence{apart: m.Apart(), flag: m.IsActive, hasTask: hasBegun(o.list, who.Agent)}
 	var notes []string
@@ -148,8 +148,9 @@ func joinedAt(m *roster.Member) string {
 	return protocol.Stamp(time.UnixMilli(m.JoinedAt))
 }
 
-// notes is when an agent last told the lead that it is idle, twice at most, the newest
-// last, and what it said then. What a former agent of its name said does not count.
+// notes returns the times of an agent's last idle notes to the lead, two at most, the
+// newest last, and what the newest one says. Notes of a former agent of its name do not
+// count.
 func (o *observation) notes(ctx context.Context, name, joined string) (at []string, last lastTurn, err error) {
 	if !o.read {
 		o.mail, err = o.teams.options.Mail.All(ctx, mailbox.Address{Team: o.config.Name, Agent: mailbox.LeadName})
@@ -175,8 +176,8 @@ func (o *observation) notes(ctx context.Context, name, joined string) (at []stri
 	return at, last, nil
 }
 
-// restedAt is when the word of a teammate was last seen to go from work to rest; ""
-// for never, and while it was last seen at work.
+// restedAt is when isActive of a teammate was last seen to change from true to false; ""
+// for never, and while it was last seen as true.
 func restedAt(ctx context.Context, records roster.Records, who mailbox.Address) (string, error) {
 	var seen roster.Activity
 	err := roster.GetRecord(ctx, records, who.Team, roster.RecordActivity, who.Agent, &seen)

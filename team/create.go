@@ -14,7 +14,7 @@ import (
 )
 
 // Create forms a team led by the caller's session and empties its task list. A
-// name that is taken is replaced by a random one (facts: claude-code §2.1).
+// name that exists is replaced by a random one (facts: claude-code §2.1).
 // Errors: [*roster.NameError], [*LeadingError], [ErrNotMain].
 func (t *Teams) Create(ctx context.Context, by tool.Caller, name, description, agentType string) (roster.Roster, error) {
 	name, err := roster.CleanTeamName(name)

@@ -211,7 +211,7 @@ func (cs *crews) forget(team string) {
 }
 
 // disband drops what this process knows of a team that its lead has deleted. notes are
-// what the lead's model is to be told yet.
+// what the lead's model has not been shown yet.
 func (cs *crews) disband(lead *Seat, notes []Mail) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -106,9 +106,9 @@ func (r *deliveries) queueMark(ids ...mailbox.ID) {
 func (r *deliveries) drainMarks() map[mailbox.Address][]mailbox.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	owed := r.toMark
+	marks := r.toMark
 	r.toMark = make(map[mailbox.Address][]mailbox.ID)
-	return owed
+	return marks
 }
 
 // requeueMarks records again what could not be marked.

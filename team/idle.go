@@ -9,12 +9,12 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// turnState is whether an agent is at work, and what its lead is to be told of its turn
-// when that ends.
+// turnState is whether an agent is at work, and what the note to its lead will say when
+// its turn ends.
 type turnState struct {
 	mu        sync.Mutex
 	working   bool
-	notifying bool     // the turn is over; until its lead knows, the agent counts as working
+	notifying bool     // the note is being posted; until it is, the agent counts as working
 	last      lastTurn // that ended
 	stalled   int      // messages that stay unread until something new comes; see [Seat.Stall]
 	lastDM    string   // of this turn, to a peer
@@ -59,8 +59,9 @@ func (ts *turnState) noteCompleted(taskID string) {
 	ts.completed = taskID
 }
 
-// end ends the turn and fills in what its lead is to be told of it. ok is false when no
-// turn is running. Otherwise the caller says with notified whether the lead knows.
+// end ends the turn and completes the note about it. ok is false when no turn is
+// running. Otherwise the caller posts the note and reports with notified whether it was
+// posted.
 func (ts *turnState) end(note *protocol.IdleNotification) (ok bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -75,7 +76,7 @@ func (ts *turnState) end(note *protocol.IdleNotification) (ok bool) {
 	return true
 }
 
-// notified says whether the lead has got the note. If not, the turn has not ended.
+// notified records whether the note was posted. If it was not, the turn has not ended.
 func (ts *turnState) notified(note *protocol.IdleNotification, ok bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *Seat) Stall(messages int) {
 	s.turn.stalled = messages
 }
 
-// NotifyIdle tells the lead that the agent's turn is over and it waits for
+// NotifyIdle notifies the lead that the agent's turn is over and it waits for
 // input: at most once per turn ([Seat.Working] begins the next), unless it fails.
 // The note has the summary of the turn's last mail to a peer, which is all that a
 // lead sees of it, and the task that was completed last. failure is for

@@ -72,8 +72,8 @@ const retryTime = 2 * time.Second
 
 // Next blocks until there is mail and returns all of it, sorted. What must be
 // done on the way is done: agents that agreed to shut down are let go. It
-// returns nothing when what came was not for the model: whoever watches whether
-// mail still waits can look again then. Errors: [ErrLeft] when a teammate has
+// returns nothing when what came was not for the model: a caller that waits until no
+// mail is unread can check again then. Errors: [ErrLeft] when a teammate has
 // left its team (the last call), the cause of ctx, and a store's; after a
 // store's, the next call waits a little and tries again, and returns when what it
 // finds is another error. Only one goroutine may call it.
@@ -184,8 +184,8 @@ func (in *Inbox) wait(ctx context.Context, changed <-chan struct{}) error {
 // It may return both mail and an error: then some could not be dealt with, and comes
 // again.
 func (in *Inbox) read(ctx context.Context, seat *Seat) (mails []Mail, silent bool, err error) {
-	// What was read by others is looked up before the own inbox, which says what of
-	// it has come back instead.
+	// The receipts come before the own inbox: that says which of the messages that are
+	// marked read were returned instead of shown.
 	var shown []mailbox.ID
 	if opened := in.shown.Load(); opened != nil {
 		shown = *opened

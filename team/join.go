@@ -15,8 +15,8 @@ import (
 
 // Join takes the place of a teammate that has this process to itself, in the
 // team and under the name that the caller has. Its lead may be another program,
-// and may write it down only after it was started: Join blocks until the teammate
-// is on the roster, at most until ctx ends. What it takes to bring the teammate
+// and may add it to the roster only after it was started: Join blocks until then, at
+// most until ctx ends. What it takes to bring the teammate
 // back is kept. From then on [Teams.Seat], [Teams.Inbox] and the rest work for
 // the caller; [Teams.Close] gives the place up. Errors: [*roster.PresentError] when
 // another process is this teammate already.
@@ -41,7 +41,7 @@ func (t *Teams) Join(ctx context.Context, by tool.Caller) (*Seat, error) {
 	return seat, nil
 }
 
-// joinPoll is how often a teammate looks whether its lead has written it down.
+// joinPoll is how often a teammate checks whether its lead has added it to the roster.
 const joinPoll = 50 * time.Millisecond
 
 // Remember keeps what it takes to bring the teammate back, in place of what was
@@ -67,9 +67,10 @@ func (s *Seat) rememberSelf(ctx context.Context, by tool.Caller) error {
 }
 
 // EndWithoutLead reports whether the process of the agent may end because its lead
-// is gone. That it ends is kept before the lead is looked for once more: so either
-// the lead is seen here, or a lead that comes back just now sees that it has to start
-// the teammate again, which runs for another moment ([Panes.Adopt]).
+// is gone. The record says that it ends before the lead's presence is checked
+// once more. So either the lead is found here, or a lead that comes back just now finds
+// in the record that it has to start the teammate again, although that still runs for a
+// moment ([Panes.Adopt]).
 func (s *Seat) EndWithoutLead(ctx context.Context) (bool, error) {
 	if _, err := s.config(ctx); errors.Is(err, roster.ErrNotFound) {
 		return true, nil // there is no team to come back to

@@ -189,7 +189,7 @@ func (ds *departures) stop(ctx context.Context, who mailbox.Address, cause error
 }
 
 // approved removes a teammate that has agreed to shut down from its team, and returns
-// what its lead's model is told of it (facts: claude-code §5.6). An approval that is
+// what its lead's model is shown of it (facts: claude-code §5.6). An approval that is
 // older than the agent of this name comes from a former agent of that name.
 func (ds *departures) approved(ctx context.Context, team string, m mailbox.Message) (protocol.Terminated, error) {
 	who := mailbox.Address{Team: team, Agent: m.From}
@@ -208,7 +208,7 @@ func (ds *departures) approved(ctx context.Context, team string, m mailbox.Messa
 
 // Gone reports that a teammate's session has ended by itself, or never came back
 // after a restart, and why. The teammate is removed from its team, and the lead's model
-// is told. The caller must have ended the session; a teammate that has left in
+// is notified. The caller must have ended the session; a teammate that has left in
 // order needs no report, and one is ignored.
 func (t *Teams) Gone(ctx context.Context, who mailbox.Address, why string) error {
 	if t.crews.leavesInOrder(who) {

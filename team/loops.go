@@ -35,106 +35,106 @@ func (e *LoopError) Error() string {
 		"You can write to %q again when you have done something else, such as working on files or on a task", e.Peer, what, e.Peer)
 }
 
-// talks are what an agent exchanges with its peers, to notice when two only
-// answer each other. The zero value is ready.
-type talks struct {
+// exchanges count the mail between an agent and each of its peers, to notice when two
+// only answer each other. The zero value is ready.
+type exchanges struct {
 	mu   sync.Mutex
-	with map[string]*talk
+	with map[string]*exchange
 }
 
-// talk is what an agent exchanges with one peer.
-type talk struct {
+// exchange is the mail between an agent and one peer.
+type exchange struct {
 	answers  int         // given since something else was done
 	answered []time.Time // the answers of the last minute
 	mine     bool        // the agent wrote last
-	damped   bool        // the lead was told since something else was done
+	reported bool        // the lead was notified since something else was done
 }
 
-// Of returns the talk with a peer; t.mu is held.
-func (t *talks) Of(peer string) *talk {
-	if t.with == nil {
-		t.with = make(map[string]*talk)
+// of returns the exchange with a peer; the lock is held.
+func (e *exchanges) of(peer string) *exchange {
+	if e.with == nil {
+		e.with = make(map[string]*exchange)
 	}
-	if t.with[peer] == nil {
-		t.with[peer] = &talk{mine: true}
+	if e.with[peer] == nil {
+		e.with[peer] = &exchange{mine: true}
 	}
-	return t.with[peer]
+	return e.with[peer]
 }
 
 // received notes text from a peer. What is no answer brings the agent something
 // new, unless it comes from the peer of the loop itself.
-func (t *talks) received(from string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	talk := t.Of(from)
-	talk.mine = false
-	if talk.answers > 0 {
+func (e *exchanges) received(from string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	with := e.of(from)
+	with.mine = false
+	if with.answers > 0 {
 		return
 	}
-	for peer, other := range t.with {
+	for peer, other := range e.with {
 		if peer != from {
-			other.answers, other.damped = 0, false
+			other.answers, other.reported = 0, false
 		}
 	}
 }
 
 // sending decides whether the agent may write to a peer now, and notes that it
-// does. tell says that the lead is to be told of the refusal.
-func (t *talks) sending(to string, now time.Time) (refused *LoopError, tell bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	talk := t.Of(to)
-	for len(talk.answered) > 0 && now.Sub(talk.answered[0]) >= time.Minute {
-		talk.answered = talk.answered[1:]
+// does. report says that the lead is to be notified of the refusal.
+func (e *exchanges) sending(to string, now time.Time) (refused *LoopError, report bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	with := e.of(to)
+	for len(with.answered) > 0 && now.Sub(with.answered[0]) >= time.Minute {
+		with.answered = with.answered[1:]
 	}
 	switch {
-	case talk.answers >= maxAnswers:
-		refused = &LoopError{Peer: to, Answers: talk.answers}
-	case !talk.mine && len(talk.answered) >= maxAnswersPerMinute:
-		refused = &LoopError{Peer: to, Answers: len(talk.answered), Fast: true}
+	case with.answers >= maxAnswers:
+		refused = &LoopError{Peer: to, Answers: with.answers}
+	case !with.mine && len(with.answered) >= maxAnswersPerMinute:
+		refused = &LoopError{Peer: to, Answers: len(with.answered), Fast: true}
 	}
 	if refused != nil {
-		tell = !talk.damped
-		talk.damped = true
-		return refused, tell
+		report = !with.reported
+		with.reported = true
+		return refused, report
 	}
-	if !talk.mine {
-		talk.mine = true
-		talk.answers++
-		talk.answered = append(talk.answered, now)
+	if !with.mine {
+		with.mine = true
+		with.answers++
+		with.answered = append(with.answered, now)
 	}
 	return nil, false
 }
 
 // progress notes that the agent has done something beside writing.
-func (t *talks) progress() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, talk := range t.with {
-		talk.answers, talk.damped = 0, false
+func (e *exchanges) progress() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, with := range e.with {
+		with.answers, with.reported = 0, false
 	}
 }
 
 // Progress notes that the agent has done something beside writing mail: it ran a
 // command, touched a file. Two agents that do nothing else than answer each other
 // are stopped from it ([LoopError]).
-func (s *Seat) Progress() { s.talks.progress() }
+func (s *Seat) Progress() { s.exchanges.progress() }
 
-// mayAnswer decides whether mail to a peer is sent, and tells the lead, once,
-// when it is not.
+// mayAnswer decides whether mail to a peer is sent. When it is not, the lead is notified
+// once.
 func (s *Seat) mayAnswer(ctx context.Context, peer string) error {
 	if peer == s.Name {
 		return nil
 	}
-	refused, tell := s.talks.sending(peer, time.Now())
+	refused, report := s.exchanges.sending(peer, time.Now())
 	if refused == nil {
 		return nil
 	}
-	if tell && !s.Lead {
+	if report && !s.Lead {
 		at := time.Now()
 		note := protocol.LoopDamped{Type: protocol.TypeLoopDamped, From: s.Name, Peer: peer, Answers: refused.Answers, Timestamp: protocol.Stamp(at)}
 		if err := s.postControl(ctx, mailbox.LeadName, at, note); err != nil {
-			return fmt.Errorf("%w; tell the lead of it: %w", refused, err)
+			return fmt.Errorf("%w; report it to the lead: %w", refused, err)
 		}
 	}
 	return refused

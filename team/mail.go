@@ -57,7 +57,7 @@ func Join(mails []Mail) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// digested is what an inbox took in as mail, in its order. For a lead, several
+// digested is the mail of these messages, in their order. For a lead, several
 // notes that agents are idle become one. An agent's note is part of it only when
 // nothing of the agent follows it: the digest stands where the last note stood,
 // so nobody is reported idle after something that it did later, or before

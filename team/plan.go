@@ -66,8 +66,8 @@ func newPlans(t *Teams, seat *Seat) *Plans {
 }
 
 // requested deals with a plan request in the lead's inbox, as the policy says: it
-// answers at once, or leaves the answer to the lead's model or a person. The model
-// is told which. Without IDs in mail the message stays unread.
+// answers at once, or leaves the answer to the lead's model or a person. The mail says
+// which. Without IDs in mail the message stays unread.
 func (p *Plans) requested(ctx context.Context, m mailbox.Message, c protocol.PlanRequest, mail *Mail) (show bool, err error) {
 	if !p.seat.Lead {
 		return true, nil
@@ -126,8 +126,8 @@ func (p *Plans) askPerson(ctx context.Context, from roster.Member, m mailbox.Mes
 		mail.IDs = nil
 	}
 	if first {
-		p.tellModel(from.Name, from.Name+" waits for a person to approve its plan", from.Name+" has submitted its plan ("+c.PlanFilePath+
-			") and waits for a person to approve it. There is nothing for you to answer; you will be told of the decision.")
+		p.notifyModel(from.Name, from.Name+" waits for a person to approve its plan", from.Name+" has submitted its plan ("+c.PlanFilePath+
+			") and waits for a person to approve it. There is nothing for you to answer; you will be notified of the decision.")
 	}
 	return false, err
 }
@@ -138,7 +138,7 @@ func planAskID(requestID string) string {
 	return "plan-" + hex.EncodeToString(sum[:8])
 }
 
-// answerOfPerson posts a person's answer to a plan, and tells the lead's model.
+// answerOfPerson posts a person's answer to a plan, and notifies the lead's model.
 func (p *Plans) answerOfPerson(ctx context.Context, to, id string, answer ask.Answer) error {
 	mode := ""
 	for _, u := range protocol.Acceptable(answer.Updates) {
@@ -157,12 +157,12 @@ func (p *Plans) answerOfPerson(ctx context.Context, to, id string, answer ask.An
 	default:
 		what = "A person rejected the plan of " + to + ", which will revise it: " + feedbackOr(answer.Message)
 	}
-	p.tellModel(to, what, what)
+	p.notifyModel(to, what, what)
 	return nil
 }
 
-// tellModel gives the lead's model a note of the runtime about a teammate.
-func (p *Plans) tellModel(about, preview, text string) {
+// notifyModel gives the lead's model a note of the runtime about a teammate.
+func (p *Plans) notifyModel(about, preview, text string) {
 	p.note(p.seat.session, Mail{
 		Kind: KindSystem, From: about, Preview: oneline.Of(preview), Text: protocol.Wrap(mailbox.Message{From: mailbox.SystemName, Text: text}),
 	})

@@ -21,8 +21,8 @@ import (
 // name.
 const recordReceipts = "receipt"
 
-// readReceipt is a message whose sender asked to be told when the recipient's model has
-// been shown it.
+// readReceipt is a message whose sender asked to be notified when the recipient's model
+// has been shown it.
 type readReceipt struct {
 	To        string     `json:"to"`
 	ID        mailbox.ID `json:"id"`
@@ -30,7 +30,7 @@ type readReceipt struct {
 	Timestamp string     `json:"timestamp"`
 }
 
-// noteID is what identifies the note by which the sender is told.
+// noteID identifies the note to the sender.
 func (r readReceipt) noteID() mailbox.ID { return noteIDs + r.ID }
 
 // noteIDs begins the ids of such notes: no message's id begins so.
@@ -105,8 +105,8 @@ func (r *readReceipts) store(ctx context.Context) error {
 	}
 }
 
-// load takes over, once, what an earlier process waited for. shown are the ids of the
-// transcript: what the agent was already told is not waited for again.
+// load reads, once, which receipts an earlier process waited for. shown are the ids of the
+// transcript: a receipt whose note is among them is not waited for again.
 func (r *readReceipts) load(ctx context.Context, shown []mailbox.ID) error {
 	r.mu.Lock()
 	loaded := r.loaded
@@ -167,8 +167,8 @@ func (r *readReceipts) offerAgain(note mailbox.ID) {
 	}
 }
 
-// read lists the receipts whose messages are marked read: they were shown, or returned,
-// which the agent's own inbox tells.
+// read lists the receipts whose messages are marked read: they were shown, or returned;
+// which of the two, the agent's own inbox says.
 func (r *readReceipts) read(ctx context.Context) ([]readReceipt, error) {
 	r.mu.Lock()
 	waiting := slices.DeleteFunc(slices.Clone(r.waiting), func(one readReceipt) bool { return r.noted[one.noteID()] })

@@ -9,7 +9,7 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// arrival is a message that an inbox has taken in.
+// arrival is a message as an inbox has received it.
 type arrival struct {
 	mail    Mail
 	control protocol.Control // what it says to the runtime; nil for text
@@ -25,7 +25,7 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 		return arrival{}, err
 	}
 	if v.control == nil {
-		seat.talks.received(m.From)
+		seat.exchanges.received(m.From)
 	}
 	if !v.authentic {
 		m.From = protocol.Unverified(m.From)

@@ -20,7 +20,7 @@ import (
 // in the rosters, and takes the lead's place in it. It returns the teammates on
 // its roster that run nowhere: whoever is not brought back ([Teams.Revive]) must
 // be reported to [Teams.Gone]. Another program's teammate in a pane is not among
-// them: whether it runs, only its pane tells. Departures that a crash has cut
+// them: only its pane shows whether it runs. Departures that a crash has cut
 // short are carried out, and teammates that have vanished from the roster are put
 // back ([roster.RepairingStore]). ok is false when the session leads no team. Errors:
 // [*roster.PresentError] when another process leads it.
@@ -64,7 +64,7 @@ func (t *Teams) Reopen(ctx context.Context, by tool.Caller) (absent []roster.Mem
 		case !runs:
 			absent = append(absent, m)
 		case m.Apart():
-			t.newMate(now, m) // this process looks after it from now on
+			t.newMate(now, m) // this process watches it from now on
 		}
 	}
 	return absent, true, nil
@@ -215,7 +215,7 @@ func (t *Teams) setBackend(ctx context.Context, lead *Seat, name, kind string) (
 	return config, *config.Find(name), nil
 }
 
-// backNote is what a teammate that was brought back is told.
+// backNote is the runtime's note to a teammate that was brought back.
 func (s *Seat) backNote(ctx context.Context) (string, error) {
 	state, err := s.teams.recap(ctx, s)
 	if err != nil {

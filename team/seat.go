@@ -32,7 +32,7 @@ type Seat struct {
 	ending    ending
 	turn      turnState
 	shutdowns shutdownRequests
-	talks     talks
+	exchanges exchanges
 	stamps    stamps
 	receipts  *readReceipts
 	relays    *relays // questions of its teammates, as the lead

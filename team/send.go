@@ -28,7 +28,7 @@ type SendOption func(*sendOptions)
 
 type sendOptions struct{ receipt bool }
 
-// WithReceipt has the sender told when the recipient's model has been shown the
+// WithReceipt has the sender notified when the recipient's model has been shown the
 // message: by one note of the runtime in its inbox, also after a restart.
 func WithReceipt() SendOption { return func(o *sendOptions) { o.receipt = true } }
 
@@ -178,7 +178,7 @@ func (t *Teams) Say(ctx context.Context, team, to, text string) (Delivery, error
 	return Delivery{To: member.Name, Color: shownColor(member), ID: mailbox.FirstID(m)}, nil
 }
 
-// post puts plain mail into an inbox, sealed, and tells of it.
+// post posts plain mail to a member of the team.
 func (s *Seat) post(ctx context.Context, to string, m mailbox.Message) error {
 	return s.teams.outbox.post(ctx, s.agent(), mailbox.Address{Team: s.Team, Agent: to}, m, sealedText)
 }

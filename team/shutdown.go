@@ -63,7 +63,7 @@ func (s *Seat) RespondShutdown(ctx context.Context, id string, approve bool, rea
 	return err
 }
 
-// approve agrees to shut down: it tells the lead, and the agent has left.
+// approve agrees to shut down: it notifies the lead, and the agent has left.
 func (s *Seat) approve(ctx context.Context, id string) error {
 	at, pane, backend := time.Now(), s.paneID, s.backend
 	if s.own { // its lead may have learned of the pane only after it had started
@@ -223,7 +223,7 @@ func (t *Teams) awaitApprovals(ctx context.Context, seat *Seat) error {
 }
 
 // carryOutApprovals removes the teammates from the team that have agreed to shut down, as
-// the lead's unread mail says. The approvals stay unread, for the lead's model to be told.
+// the lead's unread mail says. The approvals stay unread, so that the lead's model is shown them.
 func (t *Teams) carryOutApprovals(ctx context.Context, seat *Seat) error {
 	waiting, err := t.options.Mail.Unread(ctx, seat.Address())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-// observation is one look at what the agents of a team do.
+// observation is what the agents of a team do, as far as it can be seen at one moment.
 type observation struct {
 	teams    *Teams
 	config   roster.Roster
@@ -22,7 +22,7 @@ type observation struct {
 	read bool
 }
 
-// observe begins a look at the agents of a team with this task list.
+// observe begins an observation of a team with this task list.
 func (t *Teams) observe(ctx context.Context, team string, list []task.Task) (*observation, error) {
 	config, err := t.members.rosters.Load(ctx, team)
 	if err != nil && !errors.Is(err, roster.ErrNotFound) { // without a roster, everybody is gone
@@ -83,8 +83,9 @@ func (o *observation) agent(ctx context.Context, name string) (a AwaitedAgent, s
 	return a, false, err
 }
 
-// elsewhere says what an agent of another process does, after it was looked how much
-// mail it has not read: it says that it is at work before it marks that.
+// elsewhere says what an agent of another process does. unread, how much mail it has not
+// read, must have been counted before: an agent sets its flag that it is at work before
+// it marks its mail read.
 func (o *observation) elsewhere(ctx context.Context, who mailbox.Address, unread int) (AwaitedAgent, error) {
 	config, err := o.teams.members.rosters.Load(ctx, who.Team)
 	if err != nil && !errors.Is(err, roster.ErrNotFound) {

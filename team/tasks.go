@@ -61,12 +61,12 @@ func (ts *Tasks) List(ctx context.Context, by tool.Caller) ([]task.Task, error) 
 }
 
 // Update changes a task of the caller's list. In a team the owner must be a
-// member, and is told by mail when the task becomes its own; a teammate that
-// sets a task in progress takes it, which fails when somebody else has it or it
+// member, and is notified by mail when the task becomes its own; a teammate that
+// sets a task in progress claims it, which fails when somebody else owns it or it
 // is blocked (facts: claude-code §3.5, done so that no two own a task).
 //
 // An error with an outcome (its Fields are set) means that the task was changed,
-// but the new owner could not be told. Other errors: those of package task,
+// but the new owner could not be notified. Other errors: those of package task,
 // [*roster.UnknownMemberError], [ErrCheck], [ErrNoTeam] when a sub-agent hands out a
 // task.
 func (ts *Tasks) Update(ctx context.Context, by tool.Caller, id string, c task.Change) (task.Outcome, error) {
@@ -101,7 +101,7 @@ func (ts *Tasks) Update(ctx context.Context, by tool.Caller, id string, c task.C
 	}
 	if out.After.Status != task.Deleted && out.After.Owner != "" && out.After.Owner != out.Before.Owner {
 		if err := seat.assign(ctx, out.Before, out.After.Owner); err != nil {
-			return out, fmt.Errorf("tell %s of task #%s: %w", out.After.Owner, id, err)
+			return out, fmt.Errorf("notify %s of task #%s: %w", out.After.Owner, id, err)
 		}
 	}
 	return out, nil
@@ -117,7 +117,7 @@ func (ts *Tasks) publishUpdate(ctx context.Context, by tool.Caller, list string,
 		touched = slices.Concat(out.Before.Blocks, out.Before.BlockedBy)
 	}
 	for _, id := range touched {
-		if other, err := ts.store.Get(ctx, list, id); err == nil { // else it is gone, which somebody else tells
+		if other, err := ts.store.Get(ctx, list, id); err == nil { // else it is gone, which whoever deleted it publishes
 			ts.publish(agent, event.TaskChanged{List: list, Task: other})
 		}
 	}
@@ -143,8 +143,8 @@ func (ts *Tasks) newOwner(ctx context.Context, by tool.Caller, asked *string) (*
 	return &member.Name, nil
 }
 
-// assign tells a member that a task is its own now. The message has the task as
-// it was before.
+// assign notifies a member that it owns a task now. The message has the task as it was
+// before.
 func (s *Seat) assign(ctx context.Context, before task.Task, owner string) error {
 	at := time.Now()
 	return s.postControl(ctx, owner, at, protocol.Assignment{
@@ -245,7 +245,7 @@ func (s *Seat) Claim(ctx context.Context) (mail Mail, ok bool, err error) {
 	}
 	s.teams.options.Publish(s.agent(), event.TaskChanged{List: s.Team, Task: t})
 	s.Progress()
-	return claimed(t), true, nil
+	return claimMail(t), true, nil
 }
 
 // GiveBackTasks releases the tasks that the agent has in progress, for when it could not
@@ -283,9 +283,9 @@ func begunBy(t task.Task, owner string) bool {
 	return t.Owner == owner && t.Status == task.InProgress && !t.Internal()
 }
 
-// claimed is a claimed task as its new owner's model gets it. The spaces are
+// claimMail is a claimed task as its new owner's model gets it. The spaces are
 // part of the observed form.
-func claimed(t task.Task) Mail {
+func claimMail(t task.Task) Mail {
 	text := "Complete all open tasks. Start with task #" + t.ID + ": \n\n " + t.Subject
 	if t.Description != "" {
 		text += "\n\n" + t.Description

@@ -15,7 +15,7 @@ import (
 
 // Options is what the teams of a process stand on.
 type Options struct {
-	Store   roster.Store // taken as it is when it is a [*roster.RepairingStore], else made one
+	Store   roster.Store // made a [*roster.RepairingStore] unless it is one
 	Mail    mailbox.Store
 	Tasks   task.Store
 	Backend Backend // nil: no teammate can be started
@@ -41,12 +41,12 @@ type Options struct {
 	// it is delivered again.
 	Answered func(ctx context.Context, who mailbox.Address, askID string, answer ask.Answer) error
 
-	// Conversed reports whether anything was kept of a teammate's conversation. nil:
-	// a record that names one is taken at its word.
+	// Conversed reports whether anything was stored of a teammate's conversation. nil:
+	// it exists when the record names one.
 	Conversed func(ctx context.Context, r roster.AgentRecord) (bool, error)
 	// Shown lists the receipts of the mail that stands in a teammate's conversation,
 	// as [Teams.Inbox] takes them. It may be marked unread still when the teammate was
-	// killed. nil: nothing is known of it.
+	// killed. nil: none is known.
 	Shown func(ctx context.Context, r roster.AgentRecord) ([]mailbox.ID, error)
 
 	// Publish is called with what happened; by names the agent that did it, with its
@@ -114,8 +114,8 @@ func New(o Options) *Teams {
 func (t *Teams) Seat(by tool.Caller) (*Seat, bool) { return t.crews.seat(by) }
 
 // LeadPresent reports whether a process leads the team. known is false when the
-// lead is another program, which takes no place: only a roster that is gone
-// tells then, and that is known.
+// lead is another program, which takes no place: only when its
+// roster is gone, that is known.
 func (t *Teams) LeadPresent(ctx context.Context, team string) (present, known bool, err error) {
 	return t.members.leadPresent(ctx, team)
 }

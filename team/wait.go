@@ -31,7 +31,7 @@ type Awaited struct {
 
 // Progress is what has come of a wait so far.
 type Progress struct {
-	Done   bool // what was waited for is there
+	Done   bool // what was waited for has come about
 	Tasks  []AwaitedTask
 	Agents []AwaitedAgent
 }
@@ -45,7 +45,7 @@ type AwaitedTask struct {
 	Unproved           bool     // it is completed, and its check has not passed
 }
 
-// AwaitedAgent is what an agent does. The rest tells of its last turn, as far as
+// AwaitedAgent is what an agent does. The rest describes its last turn, as far as
 // it is known: why it ended, and the task it completed last.
 type AwaitedAgent struct {
 	Name          string
@@ -67,15 +67,15 @@ const (
 	AgentGone    AgentState = "gone"
 )
 
-// lookAgain is how long a wait goes without a look where no signal may come: for
-// agents in other processes, and for those that are about to do something.
-const lookAgain = time.Second
+// checkEvery is how often a wait checks what may change without a signal: agents in other
+// processes, and those that are about to do something.
+const checkEvery = time.Second
 
-// lookSoon is how long after a note of an agent its roster entry is read again: it
-// posts the note first, and writes into the roster that it is idle a moment later.
-const lookSoon = 50 * time.Millisecond
+// checkSoon is how long after a note of an agent its roster entry is read again: the
+// agent posts the note first, and writes into the roster that it is idle a moment later.
+const checkSoon = 50 * time.Millisecond
 
-// Await blocks until any or all of what it is told is there, or ctx ends, and
+// Await blocks until any or all of what is awaited has come about, or ctx ends, and
 // returns how far things are. The end of ctx is no error: the caller knows why it
 // ended it. Errors, at once: [*roster.UnknownMemberError], ErrNotFound of package task,
 // [ErrNoTeam], [ErrEndlessWait] as far as this process knows who waits for whom.
@@ -96,12 +96,12 @@ func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress,
 		notes, stop = t.options.Mail.Watch(mailbox.Address{Team: a.team, Agent: mailbox.LeadName})
 		defer stop()
 	}
-	again := time.NewTimer(lookAgain)
+	again := time.NewTimer(checkEvery)
 	defer again.Stop()
-	pause := lookAgain
+	pause := checkEvery
 	for {
 		changed := t.changes.next()
-		p, unsure, err := a.look(reading)
+		p, unsure, err := a.progress(reading)
 		if err != nil || p.Done {
 			return p, err
 		}
@@ -109,12 +109,12 @@ func (t *Teams) Await(ctx context.Context, by tool.Caller, w Awaited) (Progress,
 		if unsure {
 			again.Reset(pause)
 		}
-		pause = lookAgain
+		pause = checkEvery
 		select {
 		case <-changed:
 		case <-tasks:
 		case <-notes:
-			pause = lookSoon
+			pause = checkSoon
 		case <-again.C:
 		case <-ctx.Done():
 			return p, nil
@@ -206,9 +206,9 @@ func (a *wait) addAgents(ctx context.Context, c *roster.Roster, self string, nam
 	return nil
 }
 
-// look says how far things are. unsure means that they may change without a
+// progress says how far things are. unsure means that they may change without a
 // signal.
-func (a *wait) look(ctx context.Context) (p Progress, unsure bool, err error) {
+func (a *wait) progress(ctx context.Context) (p Progress, unsure bool, err error) {
 	list, err := a.teams.options.Tasks.List(ctx, a.list)
 	if err != nil {
 		return Progress{}, false, err
@@ -285,7 +285,7 @@ func (w *waits) end(a *agentWait) {
 }
 
 // endless are the waits that none but each other could end: what remains when
-// those that may end are taken away, again and again.
+// those that may end are removed, again and again.
 func (w *waits) endless() map[*agentWait]bool {
 	stuck := make(map[*agentWait]bool, len(w.all))
 	for a := range w.all {
@@ -361,29 +361,29 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 	if err != nil {
 		return "", err
 	}
-	look := &observation{teams: t, config: roster.Roster{Name: seat.Team}}
+	seen := &observation{teams: t, config: roster.Roster{Name: seat.Team}}
 	if seat.own {
 		mates = slices.DeleteFunc(mates, func(m roster.Member) bool { return m.Name != seat.Name })
-	} else if dead, err := look.diedUnnoticed(ctx, mates); dead != "" || err != nil {
+	} else if dead, err := seen.diedUnnoticed(ctx, mates); dead != "" || err != nil {
 		return dead, err
 	}
 	// An agent writes into the roster that it is at work before it marks its mail read,
 	// and that it is idle after it has posted its note to the lead. So the agents' mail
 	// is read first, then the roster, then the lead's mail: nothing slips through.
 	for _, m := range mates {
-		if waits, err := look.hasMail(ctx, seat, m); waits != "" || err != nil {
+		if waits, err := seen.hasMail(ctx, seat, m); waits != "" || err != nil {
 			return waits, err
 		}
 	}
 	if !seat.own {
-		if busy, err := look.busyElsewhere(ctx, mates); busy != "" || err != nil {
+		if busy, err := seen.busyElsewhere(ctx, mates); busy != "" || err != nil {
 			return busy, err
 		}
-		if waits, err := look.hasMail(ctx, seat, roster.Member{Name: mailbox.LeadName}); waits != "" || err != nil {
+		if waits, err := seen.hasMail(ctx, seat, roster.Member{Name: mailbox.LeadName}); waits != "" || err != nil {
 			return waits, err
 		}
 	}
-	claimable, err := look.claimable(ctx, mates)
+	claimable, err := seen.claimable(ctx, mates)
 	if err != nil || !claimable {
 		return "", err
 	}
@@ -391,7 +391,7 @@ func (t *Teams) Waiting(ctx context.Context, by tool.Caller) (what string, err e
 }
 
 // stalled is how much of its mail an agent is not going to read before something
-// new comes: as its seat in this process says, else as it told the lead itself.
+// new comes: as its seat in this process says, else as its newest idle note says.
 func (o *observation) stalled(ctx context.Context, by *Seat, m roster.Member) (int, error) {
 	if m.Name == by.Name {
 		return by.turn.unread(), nil
@@ -439,7 +439,7 @@ func (o *observation) busyElsewhere(ctx context.Context, mates []roster.Member) 
 }
 
 // diedUnnoticed names a teammate whose process this one has started and which is not
-// alive any more: its lead is about to be told, and may have to do something.
+// running any more: its lead is about to be notified, and may have to act.
 func (o *observation) diedUnnoticed(ctx context.Context, alive []roster.Member) (string, error) {
 	config, err := o.teams.members.rosters.Load(ctx, o.config.Name)
 	if errors.Is(err, roster.ErrNotFound) {
