@@ -128,5 +128,5 @@ func (p *planner) preface(caller tool.Caller, then func(context.Context) string)
 	} else {
 		text += fmt.Sprintf("Write your plan to %s, the only file that you can write, and then call ExitPlanMode.", p.PlanFile(caller))
 	}
-	return sayFirst(prompt.Reminder(text), then)
+	return prefaced(prompt.Reminder(text), then)
 }

@@ -66,17 +66,17 @@ func (o *opener) Open(ctx context.Context, s session.Spec) (*session.Session, er
 	case permission.Plan:
 		s.Preface = o.planner.preface(s.Caller, s.Preface)
 	case permission.Delegate:
-		s.Preface = sayFirst(policy.Delegating, s.Preface)
+		s.Preface = prefaced(policy.Delegating, s.Preface)
 	}
-	mail := &teammate.Mail{Teams: o.teams, Caller: s.Caller, Opened: o.opened, BeforeRead: s.BeforeMailIsRead}
-	around := &around{spec: s, mail: mail, past: past}
+	mail := &teammate.Mail{Teams: o.teams, Caller: s.Caller, Ready: o.opened, BeforeRead: s.BeforeMailIsRead}
+	notices := &notices{jobs: o.jobs, owner: s.Caller.Key(), past: past, ready: o.opened}
 	return session.Open(ctx, session.Config{
 		Ref: s.Ref, Log: log, Tree: o.tree, Agent: s.Agent, Caller: s.Caller, Line: o.lineOf(s.Caller),
 		Model: model, ModelName: name, System: o.system, Tools: o.toolSet(s),
 		Limits: session.Limits{Rounds: s.MaxRounds, Repeats: o.settings.RepeatReminder},
 		Policy: rules, Asks: o.stores.asks(s.Ref), Gate: o.approvals,
-		Voice: around, Life: around,
-		Sources: []session.Source{mail, noticeSource{o.jobs, s.Caller.Key(), o.opened}},
+		Voice: &voice{s.Preface, notices}, Life: s.Life,
+		Sources: []session.Source{mail, notices},
 		Lean:    s.Caller.AgentID != "",
 	})
 }

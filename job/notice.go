@@ -14,10 +14,10 @@ type Notice struct {
 
 // queue holds the notices of one owner. The pool's lock guards it.
 type queue struct {
-	notices []Notice
-	more    chan struct{} // closed when a notice comes
-	takers  int           // blocked in Next
-	taken   int           // by Next, and not told yet
+	notices        []Notice
+	more           chan struct{} // closed when a notice comes
+	readers        int           // blocked in Next
+	unacknowledged int           // returned by Next
 }
 
 func (q *queue) push(n Notice) {
@@ -38,25 +38,25 @@ func (p *Pool) queue(owner string) *queue {
 
 // leaveQueue lets a queue go that nobody needs any more; it needs the lock.
 func (p *Pool) leaveQueue(owner string, q *queue) {
-	q.takers--
+	q.readers--
 	p.dropQueue(owner, q)
 }
 
 func (p *Pool) dropQueue(owner string, q *queue) {
-	if q.takers == 0 && q.taken == 0 && len(q.notices) == 0 {
+	if q.readers == 0 && q.unacknowledged == 0 && len(q.notices) == 0 {
 		delete(p.queues, owner)
 	}
 }
 
 // Next takes the oldest notice of the owner, and blocks until there is one. The
-// caller says [Pool.Told] when it has come to where it goes. Next returns the
+// caller calls [Pool.Acknowledge] when the notice has reached its model. Next returns the
 // cause of ctx when that ends, and [ErrClosed] when the pool is closed and nothing
 // is left.
 func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := p.queue(owner)
-	q.takers++
+	q.readers++
 	defer p.leaveQueue(owner, q)
 	over := false
 	for {
@@ -66,7 +66,7 @@ func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 		case len(q.notices) > 0:
 			n := q.notices[0]
 			q.notices = q.notices[1:]
-			q.taken++
+			q.unacknowledged++
 			return n, nil
 		case over:
 			return Notice{}, ErrClosed
@@ -83,23 +83,23 @@ func (p *Pool) Next(ctx context.Context, owner string) (Notice, error) {
 	}
 }
 
-// Told says that a notice which the owner took has come to where it goes, or never
-// will.
-func (p *Pool) Told(owner string) {
+// Acknowledge says that a notice which Next returned has reached the owner's model, or
+// never will: it does not count as waiting any more.
+func (p *Pool) Acknowledge(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if q := p.queues[owner]; q != nil && q.taken > 0 {
-		q.taken--
+	if q := p.queues[owner]; q != nil && q.unacknowledged > 0 {
+		q.unacknowledged--
 		p.dropQueue(owner, q)
 	}
 }
 
-// Waiting counts the notices that the owner has not been told yet.
+// Waiting counts the notices that the owner has not acknowledged.
 func (p *Pool) Waiting(owner string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.queues[owner]; q != nil {
-		return len(q.notices) + q.taken
+		return len(q.notices) + q.unacknowledged
 	}
 	return 0
 }

@@ -67,9 +67,9 @@ Read the output file to retrieve the result: /out/b1e2166.output`},
 	}
 }
 
-// A notice that was taken is on its way: whoever waits for its owner must not find
+// A notice that Next has returned is on its way: whoever waits for its owner must not find
 // that nothing is.
-func TestANoticeWaitsUntilItIsTold(t *testing.T) {
+func TestANoticeWaitsUntilItIsAcknowledged(t *testing.T) {
 	p := job.NewPool(nil)
 	defer p.Close()
 	j, err := p.Start(t.Context(), job.Spec{Kind: job.Shell, Owner: "me"}, func(context.Context, *job.Job) job.Result { return job.Result{} })
@@ -80,8 +80,8 @@ func TestANoticeWaitsUntilItIsTold(t *testing.T) {
 	if _, err := p.Next(t.Context(), "me"); err != nil || p.Waiting("me") != 1 {
 		t.Errorf("taken: %d wait, %v", p.Waiting("me"), err)
 	}
-	p.Told("me")
-	p.Told("me")
+	p.Acknowledge("me")
+	p.Acknowledge("me")
 	if n := p.Waiting("me"); n != 0 {
 		t.Errorf("told: %d wait", n)
 	}

@@ -23,10 +23,10 @@ func Lost() End {
 	return End{Status: Killed, At: time.Now(), Unwaited: true, Error: errLost.Error()}
 }
 
-// keeper is where the jobs of an owner are kept. The pool's lock guards taken.
+// keeper is where the jobs of an owner are kept. The pool's lock guards used.
 type keeper struct {
 	store Store
-	taken map[string]bool // ids that were given
+	used  map[string]bool // ids
 }
 
 // Adopt lets the jobs of an owner be kept in a store from now on, until
@@ -39,7 +39,7 @@ func (p *Pool) Adopt(ctx context.Context, owner string, store Store) (*Past, err
 	}
 	k := &keeper{store, make(map[string]bool, len(records))}
 	for _, r := range records {
-		k.taken[r.ID] = true
+		k.used[r.ID] = true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

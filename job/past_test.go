@@ -127,7 +127,7 @@ func TestEveryJobOfAKilledProcessHasOneEndAndOneNotice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Told("me")
+		p.Acknowledge("me")
 		got = append(got, n.Summary()+" | "+n.Job.OutputFile+" | "+n.Result.Text)
 	}
 	want := []string{
@@ -181,7 +181,7 @@ func TestAJobThatCannotBeKeptDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestAnEndThatCannotBeKeptIsTold(t *testing.T) {
+func TestAnEndThatCannotBeStoredIsStillANotice(t *testing.T) {
 	full := errors.New("no space left")
 	var mu sync.Mutex
 	var told []string

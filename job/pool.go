@@ -41,7 +41,7 @@ func NewPool(report func(owner string, body event.Body)) *Pool {
 // Start starts run in a goroutine of its own and returns at once. run has the
 // values of ctx, but not its end: its context ends when the job is stopped. Its
 // cause is then the cause of the stop. It is kept before it runs ([Pool.Adopt]).
-// Errors: [ErrClosed], that the id is taken, that the job could not be kept.
+// Errors: [ErrClosed], that the id is in use, that the job could not be kept.
 func (p *Pool) Start(ctx context.Context, spec Spec, run func(ctx context.Context, j *Job) Result) (*Job, error) {
 	asked := ctx
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -82,7 +82,7 @@ func (p *Pool) add(j *Job, spec Spec) error {
 	if id == "" {
 		id = p.newID(spec.Kind, j.keeper)
 	} else if p.jobs[id] != nil {
-		return fmt.Errorf("start job %s: the id is taken", id)
+		return fmt.Errorf("start job %s: the id is in use", id)
 	}
 	p.seq++
 	j.seq = p.seq
@@ -100,7 +100,7 @@ func (p *Pool) add(j *Job, spec Spec) error {
 		j.waiting[j.reserved] = struct{}{}
 	}
 	if j.keeper != nil {
-		j.keeper.taken[id] = true
+		j.keeper.used[id] = true
 	}
 	p.jobs[id] = j
 	p.running.Add(1)
@@ -115,7 +115,7 @@ func (p *Pool) newID(kind Kind, k *keeper) string {
 	}
 	for {
 		id := prefix + ids.Hex(6)
-		if p.jobs[id] == nil && (k == nil || !k.taken[id]) {
+		if p.jobs[id] == nil && (k == nil || !k.used[id]) {
 			return id
 		}
 	}

@@ -463,7 +463,7 @@ func TestAfterItsNoticeAJobHasEnded(t *testing.T) {
 		if _, err := p.Next(t.Context(), "me"); err != nil {
 			t.Fatal(err)
 		}
-		p.Told("me")
+		p.Acknowledge("me")
 		if _, ended := j.Result(); !ended {
 			t.Fatal("it still runs")
 		}

@@ -68,9 +68,6 @@ type Voice interface {
 
 // Life is what others do at the moments of a session's life.
 type Life interface {
-	// Opened is called by the owner once, before any source is asked, with the
-	// receipts of the entries that stand in the transcript.
-	Opened(receipts []string)
 	// Begins is called by the owner when a turn begins. It must not block.
 	Begins()
 	// Idle is called each time the session has become idle, with the turn that just
@@ -98,7 +95,6 @@ type unattended struct{}
 func (unattended) Preface(context.Context) string                       { return "" }
 func (unattended) ModeNote(_, _ permission.Mode) string                 { return "" }
 func (unattended) Lost(string) (text string, receipts []string)         { return "", nil }
-func (unattended) Opened([]string)                                      {}
 func (unattended) Begins()                                              {}
 func (unattended) Idle(context.Context, *event.Outcome) (*Input, error) { return nil, nil }
 func (unattended) Wake() <-chan struct{}                                { return nil }

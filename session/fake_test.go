@@ -229,7 +229,6 @@ type (
 		lost     func(call string) (string, []string)
 	}
 	life struct {
-		opened func(receipts []string)
 		begins func()
 		idle   func(context.Context, *event.Outcome) (*Input, error)
 		wake   chan struct{}
@@ -256,12 +255,6 @@ func (v voice) Lost(call string) (string, []string) {
 		return "", nil
 	}
 	return v.lost(call)
-}
-
-func (l life) Opened(receipts []string) {
-	if l.opened != nil {
-		l.opened(receipts)
-	}
 }
 
 func (l life) Begins() {

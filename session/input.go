@@ -61,9 +61,13 @@ func Text(rank Rank, text string) Input {
 // Source is where input comes from by itself: a mailbox, the ends of jobs. One
 // that is an [io.Closer] is closed after its last Next.
 type Source interface {
+	// Opened is called by the owner once, before the first Next, with the receipts of
+	// the entries that stand in the transcript: what they identify was shown. It must
+	// not block.
+	Opened(receipts []string)
 	// Next blocks until there is input and returns all that waits, or ends with
-	// ctx. It may return nothing when it dealt with something by itself. An error other than ctx's is told to the person, and Next is called
-	// again after a pause.
+	// ctx. It may return nothing when it dealt with something by itself. An error other
+	// than ctx's is shown to the person, and Next is called again after a pause.
 	Next(ctx context.Context) ([]Input, error)
 }
 

@@ -28,6 +28,8 @@ func bulk(n, size int) Input {
 // crowd is a source that has all of its inputs at once.
 type crowd []Input
 
+func (c *crowd) Opened([]string) {}
+
 func (c *crowd) Next(ctx context.Context) ([]Input, error) {
 	if len(*c) == 0 {
 		<-ctx.Done()

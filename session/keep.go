@@ -35,18 +35,21 @@ func (o *owner) load(ctx, life context.Context) error {
 	entries = append(entries, lost...)
 	o.unanswered = unansweredIn(entries)
 	o.conversation = transcript.Conversation(entries)
-	o.announce(entries)
+	o.announceReceipts(entries)
 	o.reopenAsks(life, asks)
 	return nil
 }
 
-// announce says what the transcript shows. Nothing is asked about the past again.
-func (o *owner) announce(entries []transcript.Entry) {
+// announceReceipts says to the sources what the transcript shows. Nothing is asked about
+// the past again.
+func (o *owner) announceReceipts(entries []transcript.Entry) {
 	var receipts []string
 	for _, e := range entries {
 		receipts = append(receipts, e.Receipts...)
 	}
-	o.cfg.Life.Opened(receipts)
+	for _, src := range o.cfg.Sources {
+		src.Opened(receipts)
+	}
 	o.opened = true
 }
 

@@ -247,8 +247,20 @@ func TestAFullDiskIsToldAndLosesNothing(t *testing.T) {
 	kept(t, log)
 }
 
+// recaller is a source without input that keeps the receipts of the transcript.
+type recaller struct{ receipts *[]string }
+
+func (r recaller) Opened(receipts []string) { *r.receipts = receipts }
+
+func (r recaller) Next(ctx context.Context) ([]Input, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
 // channelSource hands out what is sent to it.
 type channelSource chan []Input
+
+func (c channelSource) Opened([]string) {}
 
 func (c channelSource) Next(ctx context.Context) ([]Input, error) {
 	select {
@@ -388,7 +400,7 @@ func TestALostResultSaysWhatIsKnownAndCountsAsShown(t *testing.T) {
 			}
 			return "", nil
 		}}
-		c.Life = life{opened: func(receipts []string) { recalled = receipts }}
+		c.Sources = []Source{recaller{&recalled}}
 	})
 	entries, _ := log.Entries(t.Context())
 	if len(entries) != 4 {

@@ -22,12 +22,9 @@ type Spec struct {
 
 	// Preface is what the runtime says before the session's first input; nil: nothing.
 	Preface func(context.Context) string
-	// Begins is called when a turn begins. It must not block. nil: nothing.
-	Begins func()
 	// BeforeMailIsRead is called when mail stands in the transcript, before it is
 	// marked read in the inbox. nil: nothing.
 	BeforeMailIsRead func(context.Context)
-	// Idle and Wake are those of [Life]; nil: nothing.
-	Idle func(context.Context, *event.Outcome) (*Input, error)
-	Wake <-chan struct{}
+	// Life is what is done when a turn begins and when the session is idle; nil: nothing.
+	Life Life
 }

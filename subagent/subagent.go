@@ -118,7 +118,7 @@ func (r *Runner) runSubAgent(ctx context.Context, ref transcript.Ref, q builtin.
 	}
 	agent := event.Agent{Session: ref.Session, ID: ref.Agent, Name: q.Type, Call: q.Call}
 	ended := make(chan event.Outcome, 1)
-	spec := session.Spec{Ref: ref, Caller: caller, Agent: agent, MaxRounds: q.MaxTurns, Idle: r.leaveWhenDone(ref.Agent, ended)}
+	spec := session.Spec{Ref: ref, Caller: caller, Agent: agent, MaxRounds: q.MaxTurns, Life: &errand{r.Jobs, ref.Agent, ended}}
 	if parent, ok := r.Tree.Sessions.Find(q.Caller.AgentID); ok && parent.State().Mode == permission.Plan {
 		spec.Mode = permission.Plan // who plans cannot have others change things
 	}
@@ -167,17 +167,29 @@ func firstInput(q builtin.SubAgentRequest) session.Input {
 	return in
 }
 
-// leaveWhenDone lets a sub-agent leave as soon as nothing of it runs any more.
-func (r *Runner) leaveWhenDone(key string, ended chan<- event.Outcome) func(context.Context, *event.Outcome) (*session.Input, error) {
-	return func(_ context.Context, last *event.Outcome) (*session.Input, error) {
-		if len(r.Jobs.Active(key)) > 0 || r.Jobs.Waiting(key) > 0 {
-			return nil, nil // the notice of their end wakes it
-		}
-		if last != nil {
-			ended <- *last
-		}
-		return nil, session.ErrLeave
+// errand is the life of a sub-agent ([session.Life]): it leaves as soon as nothing of it
+// runs any more.
+type errand struct {
+	jobs  *job.Pool
+	key   string // of the sub-agent, as an owner of jobs
+	ended chan<- event.Outcome
+}
+
+// Begins implements [session.Life].
+func (e *errand) Begins() {}
+
+// Wake implements [session.Life].
+func (e *errand) Wake() <-chan struct{} { return nil }
+
+// Idle implements [session.Life].
+func (e *errand) Idle(_ context.Context, last *event.Outcome) (*session.Input, error) {
+	if len(e.jobs.Active(e.key)) > 0 || e.jobs.Waiting(e.key) > 0 {
+		return nil, nil // the notice of their end wakes it
 	}
+	if last != nil {
+		e.ended <- *last
+	}
+	return nil, session.ErrLeave
 }
 
 // outcomeError is why a turn did not end well; nil when it did.

@@ -11,38 +11,59 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// whenIdle is what a teammate does when it becomes idle: it leaves when it has agreed to
-// shut down, or would have to and cannot say so; else it claims an open task; else it
-// notifies the lead that it is idle.
-func (h *Host) whenIdle(seat *team.Seat) func(context.Context, *event.Outcome) (*session.Input, error) {
-	return func(ctx context.Context, last *event.Outcome) (*session.Input, error) {
-		if left, err := hasLeft(ctx, seat, last); left || err != nil {
-			return nil, errors.Join(err, leaving(left))
-		}
-		if last != nil {
-			seat.Stall(last.Stalled)
-		}
-		claimed, ok, err := seat.Claim(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("claim a task: %w", err)
-		}
-		if ok {
-			h.own.isAtWork(ctx)
-			in := inputOf(claimed)
-			in.Kept = func(ctx context.Context, err error) {
-				if err != nil {
-					_ = seat.GiveBackTasks(ctx) // nobody would know that it is ours
-				}
-			}
-			return &in, nil
-		}
-		if last == nil {
-			return nil, nil
-		}
-		reason, failure := idleReason(*last)
-		// Whoever finds it idle in the roster finds its note in the lead's inbox.
-		return nil, errors.Join(seat.NotifyIdle(ctx, reason, failure), h.own.isIdle(ctx))
+// life is what a teammate does when a turn begins and when it is idle ([session.Life]).
+type life struct {
+	seat  *team.Seat
+	own   *Process // the teammate's, when it has one to itself; else nil
+	tasks <-chan struct{}
+}
+
+// newLife is the life of a teammate in this process. release is to be called when its
+// session has ended.
+func (h *Host) newLife(seat *team.Seat) (l *life, release func()) {
+	tasks, release := seat.WatchTasks()
+	return &life{seat, h.own, tasks}, release
+}
+
+// Wake implements [session.Life]: there may be a task to claim.
+func (l *life) Wake() <-chan struct{} { return l.tasks }
+
+// Begins implements [session.Life].
+func (l *life) Begins() {
+	l.own.begins()
+	l.seat.Working()
+}
+
+// Idle implements [session.Life]: the teammate leaves when it has agreed to shut down, or
+// would have to and cannot say so; else it claims an open task; else it notifies the lead
+// that it is idle.
+func (l *life) Idle(ctx context.Context, last *event.Outcome) (*session.Input, error) {
+	if left, err := hasLeft(ctx, l.seat, last); left || err != nil {
+		return nil, errors.Join(err, leaving(left))
 	}
+	if last != nil {
+		l.seat.Stall(last.Stalled)
+	}
+	claimed, ok, err := l.seat.Claim(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("claim a task: %w", err)
+	}
+	if ok {
+		l.own.isAtWork(ctx)
+		in := inputOf(claimed)
+		in.Kept = func(ctx context.Context, err error) {
+			if err != nil {
+				_ = l.seat.GiveBackTasks(ctx) // its model does not know of the task
+			}
+		}
+		return &in, nil
+	}
+	if last == nil {
+		return nil, nil
+	}
+	reason, failure := idleReason(*last)
+	// Whoever finds it idle in the roster finds its note in the lead's inbox.
+	return nil, errors.Join(l.seat.NotifyIdle(ctx, reason, failure), l.own.isIdle(ctx))
 }
 
 // hasLeft reports whether a teammate has agreed to shut down. When its model

@@ -44,11 +44,11 @@ func (b *inProcess) Start(ctx context.Context, s team.Spawn) (team.Started, erro
 		return team.Started{}, err
 	}
 	spec := session.Spec{
-		Ref: ref, Caller: caller, Mode: mode, Begins: s.Seat.Working, Idle: b.host.whenIdle(s.Seat),
+		Ref: ref, Caller: caller, Mode: mode,
 		Agent: event.Agent{Session: s.LeadSession, ID: agentID, Name: s.Member.Name, Color: s.Member.Color},
 	}
-	var unwatch func()
-	spec.Wake, unwatch = s.Seat.WatchTasks()
+	life, unwatch := b.host.newLife(s.Seat)
+	spec.Life = life
 	sess, err := b.host.Sessions.Open(ctx, spec)
 	if err != nil {
 		unwatch()

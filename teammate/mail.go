@@ -25,7 +25,7 @@ var ranks = map[team.Kind]session.Rank{
 type Mail struct {
 	Teams  *team.Teams
 	Caller tool.Caller
-	Opened <-chan struct{} // closed when the process is ready for input
+	Ready  <-chan struct{} // closed when the process is ready for input
 	// BeforeRead is called before mail is marked read; nil: nothing.
 	BeforeRead func(context.Context)
 
@@ -33,13 +33,12 @@ type Mail struct {
 	inbox *team.Inbox  // opened by the first Next
 }
 
-// Recall says which receipts stand in the transcript: mail that they identify is not
-// shown again. It is called before the first Next.
-func (s *Mail) Recall(receipts []string) { s.shown = mailIDs(receipts) }
+// Opened implements [session.Source]: mail that the transcript shows is not shown again.
+func (s *Mail) Opened(receipts []string) { s.shown = mailIDs(receipts) }
 
 // Next implements [session.Source].
 func (s *Mail) Next(ctx context.Context) ([]session.Input, error) {
-	if err := session.Await(ctx, s.Opened); err != nil {
+	if err := session.Await(ctx, s.Ready); err != nil {
 		return nil, err
 	}
 	if s.inbox == nil {

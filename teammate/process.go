@@ -61,15 +61,10 @@ func (p *Process) Prepare(ctx context.Context, spec *session.Spec, mustPlan, com
 	if !comesBack {
 		spec.Preface = p.introduction
 	}
-	spec.Idle = p.host.whenIdle(p.seat)
-	spec.Begins = func() {
-		p.activity.set(true)
-		p.seat.Working()
-	}
 	// Whoever looks from outside must find the agent at work, or its mail unread. What
 	// fails is written with the next change.
 	spec.BeforeMailIsRead = func(ctx context.Context) { _ = p.activity.write(ctx) }
-	spec.Wake, release = p.seat.WatchTasks()
+	spec.Life, release = p.host.newLife(p.seat)
 	return release, nil
 }
 
@@ -91,6 +86,13 @@ func (p *Process) Serve(ctx context.Context, main *session.Session) {
 	serving.Go(func() { p.activity.follow(ctx, p.host.warn) })
 	serving.Go(func() { p.watchLead(ctx, main) })
 	serving.Wait()
+}
+
+// begins sets that the teammate is at work; in a lead's process it does nothing.
+func (p *Process) begins() {
+	if p != nil {
+		p.activity.set(true)
+	}
 }
 
 // isAtWork writes into the roster that the teammate is at work, since it has found some
