@@ -78,6 +78,7 @@ func (o *owner) run(life context.Context) {
 		}
 		if !o.State().Busy {
 			o.tree.SignalCalm()
+			o.tree.giveBack.later()
 			o.rest()
 		}
 		o.acks.start(life, o.publishState)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/tool"
@@ -125,4 +127,42 @@ func TestTheSessionsThatRestedLastRemember(t *testing.T) {
 	if len(tree.memory.kept) != 0 || len(tree.memory.order) != 0 {
 		t.Error("sessions that have ended are remembered")
 	}
+}
+
+// A tree that has been at rest for a moment gives memory back, once; not while a
+// session works, not between two turns, and not after its end.
+func TestMemoryIsGivenBackAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := NewTree(TreeConfig{})
+		given := 0
+		tree.giveBack.do = func() { given++ }
+		after := func(d time.Duration, want int, when string) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if given != want {
+				t.Errorf("%s: given back %d times, want %d", when, given, want)
+			}
+		}
+		work := make(chan struct{})
+		busy := open(t, &memLog{}, callOnce("Work"), func(c *Config) { c.Tree = tree },
+			funcTool{name: "Work", run: func(context.Context, tool.Call) tool.Result { <-work; return tool.Text("done") }})
+		tree.Sessions.SetMain(busy)
+		for range 5 {
+			_ = busy.SetMode(t.Context(), "default")
+			after(restTime/2, 0, "something happens all the time")
+		}
+		after(10*restTime, 1, "at rest")
+		if err := busy.Prompt(t.Context(), "work"); err != nil {
+			t.Fatal(err)
+		}
+		tree.giveBack.later() // another session came to rest
+		after(10*restTime, 1, "while one works")
+		close(work)
+		after(10*restTime, 2, "at rest again")
+		tree.giveBack.later()
+		tree.Sessions.Close(nil)
+		after(10*restTime, 2, "at the end")
+		_ = busy.Close(nil)
+	})
 }

@@ -17,8 +17,9 @@ type Tree struct {
 	Sessions  *Register  // which of them are alive
 	Questions *Questions // what they ask, and who can answer
 
-	memory memory
-	calm   signal.Signal
+	memory   memory
+	giveBack giveBack
+	calm     signal.Signal
 
 	mu     sync.Mutex
 	grants []ask.Suggestion // accepted with answers; append only
@@ -39,6 +40,11 @@ type TreeConfig struct {
 func NewTree(cfg TreeConfig) *Tree {
 	t := &Tree{memory: memory{most: maxRemembered}, calm: signal.New()}
 	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
+	t.giveBack.idle = func() bool {
+		_, idle := t.Sessions.epochs()
+		return idle
+	}
+	t.giveBack.do = giveMemoryBack
 	var rebuild event.Rebuild
 	if cfg.Read != nil {
 		rebuild = func(ctx context.Context, from, to time.Time) ([]event.Event, error) {

@@ -29,11 +29,15 @@ func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
 			return nil, err
 		}
 	}
-	full, err := weigh(ctx, c.lead.cmd.Process.Pid)
+	busy, err := weigh(ctx, c.lead.cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
 	waited, err := idleTime(ctx, c.lead.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	full, err := weigh(ctx, c.lead.cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +46,10 @@ func idleRows(ctx context.Context, b *bench, _ bool) ([]row, error) {
 	return []row{
 		memory,
 		bytesWithin("the same for each teammate", (full.memory-alone.memory)/int64(teammates), 250, 1<<10, "KiB"),
+		{what: "memory at the end of their last turn", cadre: fmt.Sprintf("%.1f MiB", float64(busy.memory)/mebibyte)},
 		{what: "open files", cadre: strconv.Itoa(full.files), limit: strconv.Itoa(alone.files)},
 		{what: "threads", cadre: strconv.Itoa(full.threads), limit: strconv.Itoa(alone.threads)},
-		{what: fmt.Sprintf("CPU time to start %d and to be idle", teammates), cadre: ms(full.cpu - alone.cpu)},
+		{what: fmt.Sprintf("CPU time to start %d and to be idle", teammates), cadre: ms(busy.cpu - alone.cpu)},
 		{what: fmt.Sprintf("CPU time of the next %v of waiting", idleWait), cadre: ms(waited)},
 	}, nil
 }
