@@ -130,8 +130,9 @@ func (d *demoRun) config() (cadre.Config, error) {
 	}
 	file, isScript := strings.CutPrefix(d.model, scripted.Prefix)
 	if d.model != "" && !isScript {
-		c.Settings = userSettings()
-		return c, nil
+		var err error
+		c.Settings, err = userSettings()
+		return c, err
 	}
 	model, err := d.script(file)
 	if err != nil {
@@ -167,15 +168,15 @@ func (d *demoRun) script(file string) (provider.Model, error) {
 
 // userSettings is the settings file of the user's own root, which may hold the
 // key of a real model; "" when there is none.
-func userSettings() string {
+func userSettings() (string, error) {
 	root, err := layout.Find(os.Getenv)
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("find the state root: %w", err)
 	}
 	if _, err := os.Stat(root.Settings()); err != nil {
-		return ""
+		return "", nil //nolint:nilerr // without settings, the environment may hold the key
 	}
-	return root.Settings()
+	return root.Settings(), nil
 }
 
 // report runs the checks again, shows what came of it all, and decides by them.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	cadre "github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/transcript"
 	"github.com/cadre-dev/cadre/tui"
@@ -90,7 +92,13 @@ func explain(err error) *exit {
 	var failed *provider.Error
 	var open *cadre.OpenWorkError
 	var config *cadre.ConfigError
+	var relative *layout.RelativeError
 	switch {
+	case errors.As(err, &relative):
+		e.code = exitUsage
+		if abs, err := filepath.Abs(relative.Path); err == nil {
+			e.hint = "If you mean this folder: " + relative.Variable + "=" + abs
+		}
 	case errors.As(err, &config):
 		e.code, e.hint = exitUsage, didYouMean(config.Near)
 		if errors.Is(err, transcript.ErrNotFound) {

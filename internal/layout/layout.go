@@ -5,6 +5,7 @@
 package layout
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,12 +22,17 @@ const (
 type Root string
 
 // Find returns the root that the environment asks for: $CADRE_HOME, else
-// $CLAUDE_CONFIG_DIR, else ~/.cadre. getenv is [os.Getenv] outside tests.
+// $CLAUDE_CONFIG_DIR, else ~/.cadre. getenv is [os.Getenv] outside tests. A relative
+// path is a [*RelativeError]: a teammate, a command of an agent and a resumed team may
+// have another working folder, and would find another root there.
 func Find(getenv func(string) string) (Root, error) {
 	for _, name := range []string{"CADRE_HOME", "CLAUDE_CONFIG_DIR"} {
-		if dir := getenv(name); dir != "" {
-			abs, err := filepath.Abs(dir)
-			return Root(abs), err
+		switch dir := getenv(name); {
+		case dir == "":
+		case !filepath.IsAbs(dir):
+			return "", &RelativeError{name, dir}
+		default:
+			return Root(filepath.Clean(dir)), nil
 		}
 	}
 	home, err := os.UserHomeDir()
@@ -34,6 +40,14 @@ func Find(getenv func(string) string) (Root, error) {
 		return "", err
 	}
 	return Root(filepath.Join(home, ".cadre")), nil
+}
+
+// RelativeError says that an environment variable names the root by a relative path.
+type RelativeError struct{ Variable, Path string }
+
+// Error implements error.
+func (e *RelativeError) Error() string {
+	return fmt.Sprintf("%s is the relative path %q: want an absolute one", e.Variable, e.Path)
 }
 
 // OfClaude is the root that Claude Code has in this environment; "" when it cannot

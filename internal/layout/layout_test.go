@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,14 +56,25 @@ func TestFind(t *testing.T) {
 	if got := find(); filepath.Base(string(got)) != ".cadre" {
 		t.Errorf("root %q", got)
 	}
-	env["CLAUDE_CONFIG_DIR"] = filepath.FromSlash("/c")
-	claude, err := filepath.Abs(env["CLAUDE_CONFIG_DIR"])
-	if got := find(); err != nil || string(got) != claude {
-		t.Errorf("root %q, %v", got, err)
+	claude, ours := filepath.Join(t.TempDir(), "claude"), filepath.Join(t.TempDir(), "ours")
+	env["CLAUDE_CONFIG_DIR"] = claude + string(filepath.Separator)
+	if got := find(); string(got) != claude {
+		t.Errorf("root %q, want %q", got, claude)
 	}
-	env["CADRE_HOME"] = "relative"
-	if got := find(); !filepath.IsAbs(string(got)) || filepath.Base(string(got)) != "relative" {
-		t.Errorf("root %q", got)
+	env["CADRE_HOME"] = ours
+	if got := find(); string(got) != ours {
+		t.Errorf("root %q, want %q", got, ours)
+	}
+}
+
+// A relative root would be another one in each folder.
+func TestFindRefusesRelativePaths(t *testing.T) {
+	for _, path := range []string{"state", "./state", "../state", "~/state", "."} {
+		root, err := Find(func(name string) string { return map[string]string{"CADRE_HOME": path}[name] })
+		var relative *RelativeError
+		if !errors.As(err, &relative) || relative.Variable != "CADRE_HOME" || relative.Path != path || root != "" {
+			t.Errorf("CADRE_HOME=%s: root %q, %v", path, root, err)
+		}
 	}
 }
 

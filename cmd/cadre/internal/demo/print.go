@@ -211,7 +211,8 @@ func (p *printer) outcome(r Report) {
 	if r.Kept {
 		p.line(span{plain, "  The project: "}, span{bold, flat(r.Folder)}, span{dim, "  (git diff shows the changes)"})
 		if r.State != "" {
-			p.line(span{plain, "  Transcripts, mail, tasks: "}, span{bold, flat(r.State)}, span{dim, "  (CADRE_HOME=… cadre team log " + flat(r.Team) + ")"})
+			p.line(span{plain, "  Transcripts, mail, tasks: "}, span{bold, flat(r.State)})
+			p.line(span{dim, "  To read them: CADRE_HOME=" + flat(r.State) + " cadre team log " + flat(r.Team)})
 		}
 	} else {
 		p.line(span{dim, "  The project was in " + flat(r.Folder) + " and is gone; --keep keeps it."})
