@@ -292,6 +292,29 @@ func TestUnansweredBulkCountsAfterAKill(t *testing.T) {
 	}
 }
 
+// A turn that begins without input, since the model has first to answer what it was
+// given before a kill, adds nothing to the conversation but its own steps: the requests
+// after it are those that another restart would make.
+func TestATurnWithoutInputAddsNothingToTheHistory(t *testing.T) {
+	given := bulk(1, MaxBulk)
+	log := &memLog{entries: []transcript.Entry{{
+		UUID: "1", Kind: transcript.KindUser, Receipts: given.Receipts,
+		Message: transcript.Message{Role: transcript.User, Content: given.Content},
+	}}}
+	var last []transcript.Message
+	model := func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		last = req.Messages
+		echoModel()(ctx, req, yield)
+	}
+	inputs := crowd{bulk(2, MaxBulk), bulk(3, MaxBulk)}
+	s := open(t, log, scriptModel(model), func(c *Config) { c.Sources = []Source{&inputs} })
+	until(t, s, func(event.Idle) bool { return true })
+	stored := kept(t, log)
+	if diff := cmp.Diff(stored[:len(stored)-1], last); diff != "" {
+		t.Errorf("the last request is not what was stored before its reply (-stored +requested):\n%.2000s", diff)
+	}
+}
+
 // When one of many cannot be kept, those behind it are refused as well, so that they
 // come again in their order; what is not bulk is tried.
 func TestBulkThatCannotBeKeptLetsNothingPass(t *testing.T) {

@@ -25,8 +25,9 @@ import (
 // TestAfterAnythingTheTranscriptCanBeSentAgain drives a session with random
 // replies, tool errors, inputs, portions of mail, modes, answers, interrupts, store failures and
 // kills, and then checks that what is kept is a conversation a model accepts,
-// that no accepted prompt is missing from it, that the session opens again, and
-// that no question and no accepted answer got lost.
+// that no accepted prompt is missing from it, that the session opens again,
+// that no question and no accepted answer got lost, and that every request extends
+// the one before.
 func TestAfterAnythingTheTranscriptCanBeSentAgain(t *testing.T) {
 	rapid.Check(t, func(draw *rapid.T) {
 		var failed any // rapid tells failures by panics, which must not end the bubble
@@ -59,10 +60,14 @@ func anyLives(t *rapid.T) {
 			if last.Kind == transcript.KindAssistant || last.Message.Content[0].Type == transcript.ToolResult {
 				p.log.entries = p.log.entries[:len(p.log.entries)-1]
 				kept(t, p.log)
+				p.requests.last = nil // it may have been in a request
 			}
 		}
 	}
 	p.settle(t)
+	if p.requests.rewritten != "" {
+		t.Fatal(p.requests.rewritten)
+	}
 }
 
 // mailIn is the mail that entries show, by its receipts: numbers.
@@ -90,6 +95,35 @@ type past struct {
 	mails    int             // were sent
 	arrived  []string        // mail that was accepted, as it was
 	late     map[string]bool // ids of asks that outlived their process and then got an answer
+	requests requests
+}
+
+// requests checks that each request of a session extends the one before, also over
+// restarts: a history that is rewritten is one that the model has not lived, and that
+// no prompt cache knows.
+type requests struct {
+	mu        sync.Mutex
+	last      []string // what the last one showed
+	rewritten string   // how one did not extend the one before; "" if all did
+}
+
+func (r *requests) add(req provider.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var now []string
+	for _, m := range req.Messages {
+		for _, b := range m.Content {
+			now = append(now, fmt.Sprintf("%s %s %q %q %s%s", m.Role, b.Type, b.Text, b.ID, b.ToolUseID, b.Input))
+		}
+	}
+	for i, was := range r.last {
+		if i >= len(now) || now[i] != was {
+			r.rewritten = fmt.Sprintf("a request does not extend the one before: there block %d was\n%.200s\nthe new one goes on\n%.800s",
+				i, was, strings.Join(now[min(i, len(now)):], "\n"))
+			break
+		}
+	}
+	r.last = now
 }
 
 // settle opens the session a last time, says no to all that is still asked, and
@@ -97,7 +131,7 @@ type past struct {
 func (p *past) settle(t *rapid.T) {
 	ctx := context.Background()
 	cfg := p.config(NewTree(TreeConfig{Desk: p.desk}))
-	cfg.Model, cfg.Tools = echoModel(), tool.NewSet()
+	cfg.Model, cfg.Tools = p.recorded(echoModel()), tool.NewSet()
 	s, err := Open(ctx, cfg)
 	if err != nil {
 		t.Fatalf("open: %v", err)
@@ -134,6 +168,13 @@ func (p *past) settle(t *rapid.T) {
 	}
 }
 
+func (p *past) recorded(m scriptModel) scriptModel {
+	return func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		p.requests.add(req)
+		m(ctx, req, yield)
+	}
+}
+
 func (p *past) config(tree *Tree) Config {
 	return Config{
 		Ref: transcript.Ref{Project: "/w", Session: "s"}, Log: p.log, Tree: tree, Agent: event.Agent{Session: "s"},
@@ -158,7 +199,7 @@ func shows(messages []transcript.Message, text string) bool {
 func (p *past) live(t *rapid.T) {
 	draws := newDraws(t)
 	cfg := p.config(NewTree(TreeConfig{Desk: p.desk}))
-	cfg.Model, cfg.Lean = draws.model(), draws.bool()
+	cfg.Model, cfg.Lean = p.recorded(draws.model()), draws.bool()
 	cfg.Tools = tool.NewSet(draws.tool("Good", false), draws.tool("Bad", true), draws.asking("Asks"), waits())
 	disk := &disk{}
 	p.log.fail, p.asks.fail = disk.full, disk.gone

@@ -207,9 +207,7 @@ func (o *owner) endTurn(life context.Context, err error) {
 		o.stall()
 		out.Stalled = o.stalledMessages()
 	}
-	for _, m := range transcript.Conversation(t.entries) {
-		o.conversation = transcript.Join(o.conversation, m)
-	}
+	o.conversation = transcript.Continue(o.conversation, t.entries)
 	o.dangling = append(o.dangling, transcript.Dangling(t.entries)...)
 	o.lastEnd = out
 	o.publish(event.TurnEnded{Outcome: *out})

@@ -32,8 +32,12 @@ func (m Message) Interruption() string {
 // each call has one result and each result one call. What breaks these rules
 // (foreign or torn files, a kill in the middle) is dropped, or answered with
 // [LostResult]. The entries themselves are not changed.
-func Conversation(entries []Entry) []Message {
-	var f folder
+func Conversation(entries []Entry) []Message { return Continue(nil, entries) }
+
+// Continue is what a conversation becomes by the entries that follow it, as
+// [Conversation] would fold all of them. The conversation itself is not changed.
+func Continue(conversation []Message, entries []Entry) []Message {
+	f := folder{goesOn: len(conversation) > 0}
 	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		if e.UUID != "" && seen[e.UUID] {
@@ -48,7 +52,13 @@ func Conversation(entries []Entry) []Message {
 		}
 	}
 	f.flush()
-	return f.messages
+	if !f.goesOn {
+		return f.messages
+	}
+	for _, m := range f.messages {
+		conversation = Join(conversation, m)
+	}
+	return conversation
 }
 
 // Dangling lists the calls among entries that have no stored result.
@@ -76,6 +86,7 @@ func Dangling(entries []Entry) []Block {
 // folder builds the messages. reply and answer are the pair being collected:
 // an assistant message, and the user message that follows it.
 type folder struct {
+	goesOn   bool // something stands before all this
 	messages []Message
 	used     map[string]bool // tool_use ids in messages already flushed or in reply
 	reply    *Message
@@ -156,7 +167,7 @@ func (f *folder) flush() {
 			answer = append(answer, result)
 		}
 		if len(f.reply.Content) > 0 {
-			if len(f.messages) == 0 {
+			if len(f.messages) == 0 && !f.goesOn {
 				f.addUser([]Block{TextBlock(LostBeginning)})
 			}
 			f.addReply(*f.reply)
