@@ -11,7 +11,8 @@ import (
 type deliveries struct {
 	mu        sync.Mutex
 	handedOut map[mailbox.ID]*handedOut        // given to the session, and perhaps still unread in the store
-	shown     map[mailbox.ID]bool              // in the transcript when the inbox was opened
+	past      []mailbox.ID                     // what stood in the transcript when the inbox was opened
+	shown     map[mailbox.ID]bool              // the same; after the first reading only its end
 	toMark    map[mailbox.Address][]mailbox.ID // to be marked read in the store
 
 	readings int // under way
@@ -25,13 +26,31 @@ type handedOut struct {
 
 func newDeliveries(shown []mailbox.ID) *deliveries {
 	r := &deliveries{
-		handedOut: make(map[mailbox.ID]*handedOut), shown: make(map[mailbox.ID]bool, len(shown)),
+		handedOut: make(map[mailbox.ID]*handedOut), past: shown, shown: idSet(shown),
 		toMark: make(map[mailbox.Address][]mailbox.ID),
 	}
-	for _, id := range shown {
-		r.shown[id] = true
-	}
 	return r
+}
+
+func idSet(ids []mailbox.ID) map[mailbox.ID]bool {
+	set := make(map[mailbox.ID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+// maxPast is how much of what a transcript shows is remembered after the first reading.
+// That may have found the inbox empty, while another program was writing it; what it
+// missed is unread only if it was shown just before the kill.
+const maxPast = 1024
+
+// forgetPast forgets what was marked read long ago.
+func (r *deliveries) forgetPast() {
+	if len(r.past) > maxPast {
+		r.shown = idSet(r.past[len(r.past)-maxPast:])
+	}
+	r.past = nil
 }
 
 // beginReading says that a reading of the store starts; handOut or abortReading ends it.
@@ -79,7 +98,7 @@ func (r *deliveries) handOut(at mailbox.Address, unread []mailbox.Message) []mai
 		fresh = append(fresh, m)
 	}
 	r.endReading()
-	r.shown = nil // the first reading had all of them that are still unread
+	r.forgetPast()
 	return fresh
 }
 

@@ -37,6 +37,7 @@ type mails struct {
 	failRead   error
 	beforeRead func() error
 	failMark   error
+	hidden     bool   // inboxes read as empty
 	didRead    func() // called when an inbox was read, before the reader has it
 
 	mu     sync.Mutex
@@ -60,6 +61,9 @@ func (m *mails) Post(ctx context.Context, to mailbox.Address, msg mailbox.Messag
 func (m *mails) Unread(ctx context.Context, at mailbox.Address) ([]mailbox.Message, error) {
 	if m.failRead != nil {
 		return nil, m.failRead
+	}
+	if m.hidden {
+		return nil, nil
 	}
 	if m.beforeRead != nil {
 		if err := m.beforeRead(); err != nil {

@@ -84,6 +84,37 @@ func TestNextBlocksUntilThereIsMail(t *testing.T) {
 	})
 }
 
+// The first reading after a crash may find the inbox empty, while another program writes
+// it. What was shown before the crash is not shown again when it is there.
+func TestAnInboxThatIsBeingWritten(t *testing.T) { overWorlds(t, testAnInboxThatIsBeingWritten) }
+
+func testAnInboxThatIsBeingWritten(t *testing.T, alpha start) {
+	synctest.Test(t, func(t *testing.T) {
+		w := alpha(t, "w1")
+		w.send(t, "team-lead", "w1", "old")
+		shown := mailIDs(next(t, w.inbox(t, mate("w1"))))
+		w.mails.hidden = true
+		in := w.inbox(t, mate("w1"), shown...)
+		got := make(chan []team.Mail)
+		go func() {
+			mails, err := in.Next(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			got <- mails
+		}()
+		synctest.Wait()
+		w.mails.hidden = false
+		w.send(t, "team-lead", "w1", "new")
+		if mails := <-got; len(mails) != 1 || !strings.Contains(mails[0].Text, "\nnew\n") {
+			t.Errorf("shown %q", texts(mails))
+		}
+		if all := w.mailOf(t, "w1"); !all[0].Read {
+			t.Error("what was shown before is not marked read")
+		}
+	})
+}
+
 // Between the transcript and the mark there can be a crash: the mail is shown
 // once, and marked when the session is opened again.
 func TestCrashBetweenShownAndMarked(t *testing.T) {
