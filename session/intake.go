@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,37 @@ type intake struct {
 	unanswered int     // bytes of bulk input that the model was given and has not answered
 	held       bool    // the last portion held bulk input back, and nothing new has come since
 	stalled    bool    // what was held back waits for something new: see [intake.stall]
+	order      order
+}
+
+// order keeps bulk input in its order when some of it could not be stored. What is behind
+// a gap is refused as well, so that its source offers all of it again; and since more of
+// it may be on its way already, so is everything that the source was asked for before it
+// knew of the refusals.
+type order struct {
+	open    bool         // something was refused, and its source has not been told yet
+	gaps    int          // that were closed until now
+	waiting []chan<- int // sources that are asked again when the gap is closed
+}
+
+// errBehindGap is why input is refused that could be stored, but not in its order.
+var errBehindGap = errors.New("what comes before it could not be stored")
+
+// isBehindGap reports whether bulk input has to come again, from a source that was asked
+// after so many gaps.
+func (d *order) isBehindGap(gaps int) bool { return d.open || gaps < d.gaps }
+
+// closeGap is called when sources have been told of all refusals.
+func (d *order) closeGap() {
+	if !d.open {
+		return
+	}
+	d.open = false
+	d.gaps++
+	for _, next := range d.waiting {
+		next <- d.gaps
+	}
+	d.waiting = nil
 }
 
 // add puts input behind what is waiting with the same rank.

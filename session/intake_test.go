@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -345,6 +347,75 @@ func TestBulkThatCannotBeKeptLetsNothingPass(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
+}
+
+// inbox is a source that offers input again that was refused, in the order of its
+// receipts.
+type inbox struct {
+	mu      sync.Mutex
+	waiting []Input
+	changed chan struct{}
+}
+
+func (b *inbox) offer(in Input) {
+	in.Kept = func(_ context.Context, err error) {
+		if err != nil {
+			b.offer(in)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = append(b.waiting, in)
+	slices.SortFunc(b.waiting, func(x, y Input) int { return inNumbers(x.Receipts[0], y.Receipts[0]) })
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (b *inbox) Next(ctx context.Context) ([]Input, error) {
+	select {
+	case <-b.changed:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.waiting
+	b.waiting = nil
+	return all, nil
+}
+
+// When a message cannot be stored, one behind it that is on its way to the owner already
+// is not stored before it, and nothing that comes while the first is still being given
+// back.
+func TestAMessageOnItsWayWaitsForTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &inbox{changed: make(chan struct{}, 1)}
+		storing, fail := make(chan bool, 1), make(chan error, 1)
+		storing <- true
+		log := &memLog{fail: func() error {
+			select {
+			case <-storing:
+				return <-fail
+			default:
+				return nil
+			}
+		}}
+		s := open(t, log, echoModel(), func(c *Config) { c.Sources = []Source{source} })
+		source.offer(bulk(1, 100))
+		synctest.Wait()
+		source.offer(bulk(2, 100))
+		synctest.Wait() // it is on its way
+		fail <- errDisk
+		synctest.Wait()
+		source.offer(bulk(3, 100))
+		synctest.Wait()
+		_ = s.Close(nil)
+		if diff := cmp.Diff([]string{"1", "2", "3"}, mailIn(log.entries)); diff != "" {
+			t.Errorf("stored (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // When nothing can be kept, nothing waits in a session that nothing would wake.

@@ -204,10 +204,11 @@ func (o *owner) preface(life context.Context) []Input {
 }
 
 // refuse says that input could not be kept. What must not be given up waits for
-// the next input.
+// the next input; of bulk input nothing is taken until its source knows.
 func (o *owner) refuse(err error, inputs ...Input) {
 	for _, in := range inputs {
 		o.acks.add(in, err)
+		o.order.open = o.order.open || in.Bulk && in.Kept != nil
 		if in.stored != nil {
 			o.again = append(o.again, in)
 		}

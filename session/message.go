@@ -20,12 +20,27 @@ type message interface {
 func (in Input) reach(_ context.Context, o *owner) { o.queueInput(in) }
 
 // sourceInput comes from a [Source].
-type sourceInput []Input
+type sourceInput struct {
+	inputs []Input
+	gaps   int        // as the owner last told it, when the source was asked
+	next   chan<- int // of capacity one: the source may be asked again, and the gaps until now
+}
 
-func (all sourceInput) reach(_ context.Context, o *owner) {
-	for _, in := range all {
+func (m sourceInput) reach(_ context.Context, o *owner) {
+	behind := false
+	for _, in := range m.inputs {
+		if in.Bulk && o.order.isBehindGap(m.gaps) {
+			behind = true
+			o.refuse(errBehindGap, in)
+			continue
+		}
 		o.queueInput(in)
 	}
+	if behind {
+		o.order.waiting = append(o.order.waiting, m.next)
+		return
+	}
+	m.next <- o.order.gaps
 }
 
 // sourceError comes from a [Source] that failed.

@@ -112,6 +112,9 @@ func (o *owner) takeNext(life context.Context) {
 		o.woken = true
 	case <-o.acks.done:
 		o.acks.running = false
+		if !o.acks.pending() {
+			o.order.closeGap()
+		}
 	case <-ended:
 		o.leave(context.Cause(life))
 	}
@@ -229,23 +232,27 @@ func (o *owner) feed(ctx context.Context) {
 const sourcePause = time.Second
 
 func (o *owner) pump(ctx context.Context, src Source) {
+	gaps, next := 0, make(chan int, 1)
 	for ctx.Err() == nil {
 		inputs, err := src.Next(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		var msg message = sourceInput(inputs)
+		var msg message = sourceInput{inputs, gaps, next}
 		if err != nil {
 			msg = sourceError{err}
 		}
 		if o.put(ctx, msg) != nil {
 			return
 		}
+		var pause <-chan time.Time
 		if err != nil {
-			select {
-			case <-time.After(sourcePause):
-			case <-ctx.Done():
-			}
+			pause = time.After(sourcePause)
+		}
+		select {
+		case <-pause:
+		case gaps = <-next:
+		case <-ctx.Done():
 		}
 	}
 }
