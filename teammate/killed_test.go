@@ -445,14 +445,14 @@ func (p *teamPast) check(t *testing.T, where string, lost bool) {
 func TestAKillAtAnyPointOfADelivery(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(map[bool]string{false: "resumed", true: "lost"}[lost], func(t *testing.T) {
-			first, _ := killedAt(t, lost, mortal{}, mortal{})
+			first, _ := killedAt(t, lost, &mortal{}, &mortal{})
 			for n := 1; n <= first; n++ {
-				_, second := killedAt(t, lost, mortal{dies: n}, mortal{})
+				_, second := killedAt(t, lost, &mortal{dies: n}, &mortal{})
 				for _, after := range []bool{false, true} {
-					killedAt(t, lost, mortal{dies: n, after: after}, mortal{})
+					killedAt(t, lost, &mortal{dies: n, after: after}, &mortal{})
 					for m := 1; m <= second; m++ {
 						if whole || rand.IntN(20) == 0 {
-							killedAt(t, lost, mortal{dies: n, after: after}, mortal{dies: m, after: rand.IntN(2) == 0})
+							killedAt(t, lost, &mortal{dies: n, after: after}, &mortal{dies: m, after: rand.IntN(2) == 0})
 						}
 					}
 				}
@@ -466,12 +466,12 @@ var whole = os.Getenv("CADRE_TEST_ALL") != ""
 
 // killedAt lets a team live three times, of which the first two may be killed, and
 // returns how many changes those stored.
-func killedAt(t *testing.T, lost bool, first, second mortal) (inFirst, inSecond int) {
+func killedAt(t *testing.T, lost bool, first, second *mortal) (inFirst, inSecond int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &teamPast{store: memstore.New(), requests: make(map[string][]string)}
-		p.firstLife(t, &first)
-		p.nextLife(t, &second, lost)
+		p.firstLife(t, first)
+		p.nextLife(t, second, lost)
 		p.nextLife(t, &mortal{}, lost)
 		if first.dies == 0 && len(p.sent) != len(allSent) {
 			t.Errorf("acknowledged were only %q", p.sent)
