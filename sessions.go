@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/symlink"
 	"github.com/cadre-dev/cadre/job"
+	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/models"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/policy"
@@ -69,6 +70,9 @@ func (o *opener) Open(ctx context.Context, s session.Spec) (*session.Session, er
 		s.Preface = prefaced(policy.Delegating, s.Preface)
 	}
 	mail := &teammate.Mail{Teams: o.teams, Caller: s.Caller, Ready: o.opened, BeforeRead: s.BeforeMailIsRead}
+	if o.stores.keepText != nil {
+		mail.Keep = func(id mailbox.ID, text string) (string, error) { return o.stores.keepText(o.main, id, text) }
+	}
 	notices := &notices{jobs: o.jobs, owner: s.Caller.Key(), past: past, ready: o.opened}
 	return session.Open(ctx, session.Config{
 		Ref: s.Ref, Log: log, Tree: o.tree, Agent: s.Agent, Caller: s.Caller, Line: o.lineOf(s.Caller),

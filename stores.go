@@ -28,7 +28,8 @@ type stores struct {
 	seals       mailbox.Seals
 	records     roster.Records
 	presence    roster.Presence
-	showTeam    func(ctx context.Context, name string, to layout.Root) error // under another root
+	showTeam    func(ctx context.Context, name string, to layout.Root) error                   // under another root
+	keepText    func(main transcript.Ref, id mailbox.ID, text string) (path string, err error) // of a large message
 	close       func() error
 }
 
@@ -42,10 +43,13 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 		teams: roster.NewRepairingStore(files.LedTeams(), files.Records()), // one, for all that look at a roster
 		asks:  files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
 		showTeam: files.ShowTeam, close: files.Close,
+		keepText: func(main transcript.Ref, id mailbox.ID, text string) (string, error) {
+			return filestore.KeepText(files, main, id, text)
+		},
 	}
 	if noPersistence {
 		memory := memstore.New()
-		s.transcripts, s.asks, s.jobs = memory.Transcripts(), memory.Asks, memory.Jobs
+		s.transcripts, s.asks, s.jobs, s.keepText = memory.Transcripts(), memory.Asks, memory.Jobs, nil
 		s.close = func() error { return errors.Join(files.Close(), memory.Close()) }
 	}
 	return s

@@ -2,11 +2,13 @@ package cadre_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadre-dev/cadre"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -233,4 +235,29 @@ func TestNoMessageIsLargerThanAPortion(t *testing.T) {
 	if n := len(protocol.Wrap(m)); len(m.Text) != 128<<10 || n > session.MaxBulk {
 		t.Errorf("a message of %d bytes is shown in %d, a portion has %d", len(m.Text), n, session.MaxBulk)
 	}
+}
+
+// What is left out of a message that is too large to be shown stands in a file, which
+// the agent may read without asking.
+func TestTheWholeOfALargeMessageCanBeRead(t *testing.T) {
+	w := newTeamWorld(t, inProcess)
+	w.form(t)
+	text := strings.Repeat("All of it counts.\n", 12<<10) + "The last word."
+	large := mailbox.Message{From: "stranger", Text: text, Timestamp: protocol.Stamp(time.Now())}
+	if err := w.state.Mail().Post(t.Context(), at(mailbox.LeadName), large); err != nil {
+		t.Fatal(err)
+	}
+	place := regexp.MustCompile("The whole message above stands in (.+): read there")
+	var path string
+	eventually(t, "the lead was shown where the whole message stands", func() bool {
+		if found := place.FindStringSubmatch(strings.Join(w.shown(t, mailbox.LeadName).inputs(), "\n")); found != nil {
+			path = found[1]
+		}
+		return path != ""
+	})
+	if kept, err := os.ReadFile(path); err != nil || string(kept) != text {
+		t.Errorf("%d bytes are kept of %d, %v", len(kept), len(text), err)
+	}
+	lines := strings.Count(text, "\n")
+	contains(t, w.leads(t, scripted.Use("Read", fields{"file_path": path, "offset": lines, "limit": 5}))[0], "The last word.")
 }

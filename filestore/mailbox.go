@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // mail implements [mailbox.Store]: one JSON array per inbox, changed under the
@@ -81,4 +83,14 @@ func (m *mail) Watch(at mailbox.Address) (<-chan struct{}, func()) {
 		return make(chan struct{}), func() {} // nobody writes there
 	}
 	return m.hub.watchFile(path)
+}
+
+// KeepText stores the whole text of a message to an agent of a main session's process,
+// and returns the path of the file, which is removed with the session.
+func KeepText(s *Store, main transcript.Ref, id mailbox.ID, text string) (path string, err error) {
+	path = s.root.MailText(main.Project, main.Session, layout.FileName(string(id)))
+	if err := s.writeNew(path, []byte(text)); err != nil {
+		return "", fmt.Errorf("store the text of message %s: %w", id, err)
+	}
+	return path, nil
 }

@@ -33,11 +33,14 @@ type Input struct {
 	// Quiet input does not end a tool's waiting ([tool.Arrived]); it is taken in
 	// when the next round begins anyway.
 	Quiet bool
-	// Bulk input may come in any amount: no more than [MaxBulk] of it is given to the
-	// model at once. What is left is not in the transcript, comes with the next rounds
+	// Bulk input may come in any amount: no more than [MaxBulk] of it, and no more than
+	// its context window has room for, is given to the model at once. What is left is not in the transcript, comes with the next rounds
 	// in its order, and starts a turn when the session would be idle otherwise; after
 	// a turn that failed, when something new comes.
 	Bulk bool
+	// WholeAt is where the whole text of bulk input can be read: then it may be cut to
+	// what the model's context window has room for. "": it is never cut.
+	WholeAt string
 	// Mode, unless "", is the permission mode in which the session goes on as soon
 	// as the input is in the transcript: what an approved plan says.
 	Mode permission.Mode

@@ -35,8 +35,8 @@ type order struct {
 	waiting []chan<- int // sources that are asked again when the gap is closed
 }
 
-// errBehindGap is why input is refused that could be stored, but not in its order.
-var errBehindGap = errors.New("what comes before it could not be stored")
+// errBehindGap is why input is refused that might be stored, but not in its order.
+var errBehindGap = errors.New("what comes before it was not stored")
 
 // isBehindGap reports whether bulk input has to come again, from a source that was asked
 // after so many gaps.
@@ -70,18 +70,24 @@ func (w *intake) add(in Input) {
 
 // portion removes from the waiting input what goes into the next round: all that is
 // not bulk, and of the bulk as much as may be, in order. What stands unanswered after
-// a failure, an interruption or a kill counts, so that it may be nothing.
-func (w *intake) portion() (given []Input) {
+// a failure, an interruption or a kill counts, so that it may be nothing. room is how
+// many bytes the model's context window still takes; a message that is larger than that
+// comes alone, and cut.
+func (w *intake) portion(room int) (given []Input) {
 	var left []Input
-	size := w.unanswered
+	size, fresh := w.unanswered, 0
 	for _, in := range w.pending {
-		if in.Bulk && (len(left) > 0 || size > 0 && size+in.size() > MaxBulk) {
+		if !in.Bulk {
+			given = append(given, in)
+			continue
+		}
+		n := in.size()
+		if len(left) > 0 || size > 0 && size+n > MaxBulk || fresh > 0 && fresh+n > room {
 			left = append(left, in)
 			continue
 		}
-		if in.Bulk {
-			size += in.size()
-		}
+		in = in.cut(room)
+		size, fresh = size+in.size(), fresh+n
 		given = append(given, in)
 	}
 	w.pending, w.held = left, len(left) > 0

@@ -349,6 +349,52 @@ func TestBulkThatCannotBeKeptLetsNothingPass(t *testing.T) {
 	}
 }
 
+// A portion fits the context window beside the conversation, as the model has counted
+// it. A message that does not is cut, and says where the whole of it can be read.
+func TestAPortionFitsTheContextWindow(t *testing.T) {
+	info, _ := provider.Lookup("gpt-4o")
+	const room = 20_000
+	usage := transcript.Usage{InputTokens: info.Context - info.MaxOutput - room/bytesPerToken}
+	var requests [][]transcript.Block
+	model := func(_ context.Context, req provider.Request, yield func(provider.Event, error) bool) {
+		requests = append(requests, req.Messages[len(req.Messages)-1].Content)
+		answer := reply(transcript.TextBlock("read"))
+		answer.Message.Usage = usage
+		yield(answer, nil)
+	}
+	log := &memLog{entries: []transcript.Entry{
+		{UUID: "1", Kind: transcript.KindUser, Message: transcript.UserText("hello")},
+		{UUID: "2", Kind: transcript.KindAssistant, Message: transcript.Message{
+			Role: transcript.Assistant, Content: []transcript.Block{transcript.TextBlock("yes")}, Usage: usage,
+		}},
+	}}
+	large := bulk(4, 60_000)
+	large.WholeAt = "/state/mail/4.txt"
+	inputs := crowd{bulk(1, 9_000), bulk(2, 9_000), bulk(3, 9_000), large, bulk(5, 60_000)}
+	s := open(t, log, scriptModel(model), func(c *Config) { c.ModelName, c.Sources = "gpt-4o", []Source{&inputs} })
+	until(t, s, func(event.Idle) bool { return true })
+	var got []string
+	for _, blocks := range requests {
+		var pieces []string
+		for _, b := range blocks {
+			if name, _, ok := strings.Cut(b.Text, " x"); ok && strings.HasPrefix(name, "message ") {
+				pieces = append(pieces, fmt.Sprintf("%s (%d kB)", name, len(b.Text)/1000))
+			}
+			if strings.Contains(b.Text, large.WholeAt) {
+				pieces = append(pieces, "its place")
+			}
+		}
+		got = append(got, strings.Join(pieces, ", "))
+	}
+	want := []string{
+		"message 1 (9 kB), message 2 (9 kB)", "message 3 (9 kB)", "message 4 (20 kB), its place",
+		"message 5 (60 kB)", // nobody else has it
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
 // inbox is a source that offers input again that was refused, in the order of its
 // receipts.
 type inbox struct {

@@ -31,6 +31,7 @@ var rank = map[Kind]int{KindShutdown: 0, KindLead: 1, KindPeer: 2, KindSystem: 2
 type Mail struct {
 	Kind    Kind
 	Text    string // wrapped, as the model gets it
+	Whole   string // of a message between agents, what its sender wrote; Text may be cut. "" for the runtime's words
 	From    string // the sender's name
 	Color   string // the sender's; "" when it has none
 	Preview string // one line for a person

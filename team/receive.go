@@ -43,6 +43,7 @@ func (t *Teams) receive(ctx context.Context, seat *Seat, m mailbox.Message) (arr
 		a.mail.Kind = KindLead
 	}
 	if v.control == nil {
+		a.mail.Whole = m.Text
 		return a, nil
 	}
 	err = t.obey(ctx, seat, m, &a)

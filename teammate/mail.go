@@ -6,8 +6,10 @@ import (
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
+	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -28,6 +30,9 @@ type Mail struct {
 	Ready  <-chan struct{} // closed when the process is ready for input
 	// BeforeRead is called before mail is marked read; nil: nothing.
 	BeforeRead func(context.Context)
+	// Keep stores the whole text of a large message where the agent can read it, in case
+	// its model's context window has no room for all of it. nil: nothing is stored.
+	Keep func(id mailbox.ID, text string) (path string, err error)
 
 	shown []mailbox.ID // stands in the transcript already
 	inbox *team.Inbox  // opened by the first Next
@@ -58,8 +63,28 @@ func (s *Mail) Next(ctx context.Context) ([]session.Input, error) {
 	for i, m := range mails {
 		inputs[i] = inputOf(m)
 		inputs[i].Kept, inputs[i].Bulk = s.kept(m), !m.Urgent
+		if len(m.Whole) > large && s.Keep != nil {
+			s.keepWhole(m, &inputs[i])
+		}
 	}
 	return inputs, err
+}
+
+// large is the size from which the whole text of a message is stored in a file.
+const large = 16 << 10
+
+// keepWhole stores the text of a large message in a file, and says where when not all of
+// it is shown. When it cannot be stored the message is shown as it is: its sender's text
+// is still in the inbox.
+func (s *Mail) keepWhole(m team.Mail, in *session.Input) {
+	path, err := s.Keep(m.IDs[0], m.Whole)
+	if err != nil {
+		return
+	}
+	in.WholeAt = path
+	if len(m.Whole) > protocol.MaxShown {
+		in.Content = append(in.Content, transcript.TextBlock(prompt.Reminder("The whole message above stands in "+path+": read there what you need of it.")))
+	}
 }
 
 // kept marks mail read once the transcript has it, and lets the inbox offer

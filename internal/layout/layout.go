@@ -122,6 +122,12 @@ func (r Root) JobOutput(cwd, session, job string) string {
 	return filepath.Join(r.Project(cwd), session, "cadre", "jobs", job+".output")
 }
 
+// MailText is the file with the whole text of a large message that an agent of a main
+// session's process got.
+func (r Root) MailText(cwd, session, id string) string {
+	return filepath.Join(r.SideDir(cwd, session), "mail", id+".txt")
+}
+
 // Settings is the user's settings file under this root.
 func (r Root) Settings() string { return r.join("settings.json") }
 
