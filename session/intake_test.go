@@ -419,6 +419,8 @@ func (b *inbox) offer(in Input) {
 	}
 }
 
+func (b *inbox) Opened([]string) {}
+
 func (b *inbox) Next(ctx context.Context) ([]Input, error) {
 	select {
 	case <-b.changed:

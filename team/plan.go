@@ -26,8 +26,13 @@ const (
 	planByPerson  = "person"
 )
 
-// ErrPersonDecides says that plans are approved by a person, not by the lead.
-var ErrPersonDecides = errors.New("a person decides on plans")
+var (
+	// ErrPersonDecides says that plans are approved by a person, not by the lead.
+	ErrPersonDecides = errors.New("a person decides on plans")
+	// ErrLeadPlans says that the lead is in plan mode itself, and so lets nobody else
+	// out of it.
+	ErrLeadPlans = errors.New("the lead is in plan mode")
+)
 
 // Plans are what a teammate must have approved before it may change anything, and
 // what a lead approves. This file is the lead's side, planner.go the teammate's.
@@ -81,7 +86,7 @@ func (p *Plans) requested(ctx context.Context, m mailbox.Message, c protocol.Pla
 		return false, err
 	}
 	request := p.receive(c.RequestID, member.Name)
-	switch p.approval {
+	switch p.approver() {
 	case planByLead:
 		mail.Text += systemNote(fmt.Sprintf(
 			"%s works in plan mode until you answer: SendMessage with type plan_approval_response, recipient %q, request_id %q, and approve true, or false with what to change.",
@@ -97,6 +102,15 @@ func (p *Plans) requested(ctx context.Context, m mailbox.Message, c protocol.Pla
 	}
 	mail.Text += systemNote("The plan of " + member.Name + " was approved automatically. This is for your information; do not answer the request.")
 	return true, nil
+}
+
+// approver is who approves a plan that is requested now. A lead that is to change
+// nothing itself does not have others change things.
+func (p *Plans) approver() string {
+	if p.leadMode() == protocol.ModePlan {
+		return planByPerson
+	}
+	return p.approval
 }
 
 // askPerson puts a plan before a person. The request stays unread until the person
@@ -119,7 +133,11 @@ func (p *Plans) askPerson(ctx context.Context, from roster.Member, m mailbox.Mes
 	}
 	// The person is asked about the newest plan only.
 	p.relays.withdrawAll(ctx, from.Name, func(id string, kind ask.Kind) bool { return kind == ask.Plan && id != a.ID })
+	instead := p.approval != planByPerson // of the lead
 	open, first, err := p.relays.put(ctx, from, m, a, func(ctx context.Context, answer ask.Answer) error {
+		if instead && !answer.Allow && answer.By == "rule" {
+			answer.Message = "The lead is in plan mode itself, so only a person could approve this plan. " + answer.Message
+		}
 		return p.answerOfPerson(ctx, from.Name, c.RequestID, answer)
 	})
 	if open {
@@ -171,7 +189,7 @@ func (p *Plans) notifyModel(about, preview, text string) {
 // Respond answers a plan request for the lead's model: an approval says in which
 // permission mode the agent goes on ("": the lead's own), a rejection what to
 // change. A rejected request can still be approved, an approved one has its final
-// answer. Errors: [ErrNotLead], [ErrNoRequest], [ErrPersonDecides],
+// answer. Errors: [ErrNotLead], [ErrNoRequest], [ErrPersonDecides], [ErrLeadPlans],
 // [*roster.UnknownMemberError].
 func (p *Plans) Respond(ctx context.Context, to, id string, approve bool, feedback, mode string) (Delivery, error) {
 	if !p.seat.Lead {
@@ -189,6 +207,8 @@ func (p *Plans) Respond(ctx context.Context, to, id string, approve bool, feedba
 		return Delivery{}, err
 	}
 	switch {
+	case approve && p.leadMode() == protocol.ModePlan:
+		return Delivery{}, fmt.Errorf("approve plan request %q of %s: %w", id, member.Name, ErrLeadPlans)
 	case request.approved:
 		return Delivery{}, fmt.Errorf("plan request %q of %s is approved already: %w", id, member.Name, ErrNoRequest)
 	case request.rejected && !approve:
@@ -197,6 +217,8 @@ func (p *Plans) Respond(ctx context.Context, to, id string, approve bool, feedba
 	if err := p.answer(ctx, member.Name, id, approve, feedback, p.givenMode(mode)); err != nil {
 		return Delivery{}, err
 	}
+	// A person may have been asked while the lead was in plan mode.
+	p.relays.withdrawAll(ctx, member.Name, func(asked string, _ ask.Kind) bool { return asked == planAskID(id) })
 	return Delivery{To: member.Name, Color: member.Color}, nil
 }
 

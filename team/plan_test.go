@@ -53,7 +53,7 @@ func TestPlansAreApprovedAutomatically(t *testing.T) {
 func TestModeOfAnApproval(t *testing.T) {
 	for _, tt := range []struct{ lead, asked, want string }{
 		{"default", "", "default"}, {"", "", "default"}, {"acceptEdits", "", "acceptEdits"},
-		{"plan", "", "default"}, {"delegate", "", "default"}, {"dontAsk", "", "dontAsk"}, {"nonsense", "", "default"},
+		{"delegate", "", "default"}, {"dontAsk", "", "dontAsk"}, {"nonsense", "", "default"},
 		{"bypassPermissions", "", "bypassPermissions"}, {"bypassPermissions", "default", "default"},
 		{"default", "bypassPermissions", "default"}, {"acceptEdits", "bypassPermissions", "acceptEdits"},
 		{"default", "acceptEdits", "acceptEdits"}, {"default", "plan", "default"},
@@ -288,6 +288,54 @@ func TestPersonDecidesOnPlans(t *testing.T) {
 	contains(t, next(t, in)[0].Text, "A person approved the plan of pl")
 	if got := p.unread(t, mailbox.LeadName); len(got) != 0 {
 		t.Errorf("unread %+v", got)
+	}
+}
+
+// A lead that is in plan mode itself approves no plan: a person is asked, whatever the
+// policy says.
+func TestALeadThatPlansApprovesNothing(t *testing.T) {
+	for _, policy := range []string{"auto", "lead"} {
+		t.Run(policy, func(t *testing.T) {
+			p := newParley(t, team.Policy{PlanApproval: policy}, "pl")
+			lead := p.seat(t, mailbox.LeadName)
+			p.mode = "plan"
+			id := requestPlan(t, p.seat(t, "pl"))
+			in := p.inbox(t, leader)
+			next(t, in)
+			contains(t, next(t, in)[0].Text, "waits for a person")
+			if got := p.mailOf(t, "pl"); len(got) > 0 {
+				t.Fatalf("it was answered at once: %+v", got)
+			}
+			if _, err := lead.Plans.Respond(t.Context(), "pl", id, true, "", ""); !errors.Is(err, team.ErrLeadPlans) {
+				t.Errorf("the model approved: %v", err)
+			}
+			if err := p.questions()[0].Answer(t.Context(), ask.Answer{By: "rule", Message: "Nobody is here."}); err != nil {
+				t.Fatal(err)
+			}
+			mail := take(t, p.inbox(t, mate("pl")))[0]
+			contains(t, mail.Text, `"approved":false`, "The lead is in plan mode itself", "Nobody is here.")
+			if mail.Mode != "" {
+				t.Errorf("it left plan mode: %+v", mail)
+			}
+		})
+	}
+}
+
+// When the lead has left plan mode its model may decide, and the person need not.
+func TestALeadThatHasPlannedDecides(t *testing.T) {
+	p := newParley(t, team.Policy{PlanApproval: "lead"}, "pl")
+	p.mode = "plan"
+	id := requestPlan(t, p.seat(t, "pl"))
+	next(t, p.inbox(t, leader))
+	p.mode = "acceptEdits"
+	if _, err := p.seat(t, mailbox.LeadName).Plans.Respond(t.Context(), "pl", id, true, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if asked := p.questions(); len(asked) != 1 || len(p.withdrawn) != 1 || p.withdrawn[0] != asked[0].Ask.ID {
+		t.Errorf("asked %+v, withdrawn %v", asked, p.withdrawn)
+	}
+	if mail := take(t, p.inbox(t, mate("pl")))[0]; mail.Mode != "acceptEdits" {
+		t.Errorf("mail %+v", mail)
 	}
 }
 

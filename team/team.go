@@ -57,7 +57,8 @@ type Options struct {
 // Policy is what the person has decided about how teams work.
 type Policy struct {
 	// PlanApproval is who approves a teammate's plan: "auto" (the lead's runtime,
-	// at once), "lead" (its model) or "person".
+	// at once), "lead" (its model) or "person". While the lead is in plan mode it is a
+	// person in any case.
 	PlanApproval string
 	// TrustUnsigned takes permission answers without a seal from a lead that is
 	// another program.

@@ -222,12 +222,11 @@ func (l *process) Open(ctx context.Context, s session.Spec) (*session.Session, e
 	if !slices.Contains(l.past.refs, s.Ref) {
 		l.past.refs = append(l.past.refs, s.Ref)
 	}
-	mail := &teammate.Mail{Teams: l.teams, Caller: s.Caller, Opened: l.opened, BeforeRead: s.BeforeMailIsRead}
-	around := &specLife{s, mail}
+	mail := &teammate.Mail{Teams: l.teams, Caller: s.Caller, Ready: l.opened, BeforeRead: s.BeforeMailIsRead}
 	return session.Open(ctx, session.Config{
 		Ref: s.Ref, Log: mortalLog{log, l.mortal}, Tree: l.tree, Agent: s.Agent, Caller: s.Caller, Line: func() transcript.Entry { return transcript.Entry{} },
 		Model: model{l, s.Caller.AgentName}, ModelName: "m", Tools: tool.NewSet(sendTool{l}), Policy: permission.Policy{Mode: permission.Bypass},
-		Asks: l.past.store.Asks(s.Ref), Voice: around, Life: around, Sources: []session.Source{mail}, Lean: s.Caller.AgentID != "",
+		Asks: l.past.store.Asks(s.Ref), Voice: specVoice{s}, Life: s.Life, Sources: []session.Source{mail}, Lean: s.Caller.AgentID != "",
 	})
 }
 
@@ -245,33 +244,17 @@ func (l *process) end() {
 	l.tree.Stream.End()
 }
 
-// specLife is the voice and the life that a session's spec describes.
-type specLife struct {
-	spec session.Spec
-	mail *teammate.Mail
-}
+// specVoice says what a session's spec has it say.
+type specVoice struct{ spec session.Spec }
 
-func (a *specLife) Preface(ctx context.Context) string {
-	if a.spec.Preface == nil {
+func (v specVoice) Preface(ctx context.Context) string {
+	if v.spec.Preface == nil {
 		return ""
 	}
-	return a.spec.Preface(ctx)
+	return v.spec.Preface(ctx)
 }
-func (a *specLife) ModeNote(_, _ permission.Mode) string { return "" }
-func (a *specLife) Lost(string) (string, []string)       { return "", nil }
-func (a *specLife) Opened(receipts []string)             { a.mail.Recall(receipts) }
-func (a *specLife) Wake() <-chan struct{}                { return a.spec.Wake }
-func (a *specLife) Begins() {
-	if a.spec.Begins != nil {
-		a.spec.Begins()
-	}
-}
-func (a *specLife) Idle(ctx context.Context, last *event.Outcome) (*session.Input, error) {
-	if a.spec.Idle == nil {
-		return nil, nil
-	}
-	return a.spec.Idle(ctx, last)
-}
+func (specVoice) ModeNote(_, _ permission.Mode) string { return "" }
+func (specVoice) Lost(string) (string, []string)       { return "", nil }
 
 // model writes to those whom it is asked to greet.
 type model struct {

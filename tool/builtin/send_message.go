@@ -287,6 +287,9 @@ func requestError(err error) tool.Result {
 	if errors.Is(err, team.ErrPersonDecides) {
 		return tool.Error("A person decides about plans here, and has been asked. Nothing was sent: you will be notified of the decision.")
 	}
+	if errors.Is(err, team.ErrLeadPlans) {
+		return tool.Error("You are in plan mode yourself, so you cannot approve the plan of another agent. Nothing was sent. Leave plan mode first, or reject the plan.")
+	}
 	if errors.Is(err, team.ErrNoRequest) {
 		return tool.Error(capitalized(err.Error()) + " Use the request_id exactly as it is in the request; a request can be answered only once.")
 	}
