@@ -59,11 +59,10 @@ type Exit struct {
 func Run(ctx context.Context, c Command) (Exit, error) {
 	r := underWay.begin()
 	defer r.end()
-	p, err := start(c, r.mark)
+	p, err := start(c, r)
 	if err != nil {
 		return Exit{}, err
 	}
-	r.started(p.process.Pid)
 	state, killed := await(ctx, p.process, p.exited, grace(c))
 	exit := exitOf(state)
 	exit.Killed = killed
@@ -145,7 +144,7 @@ type running struct {
 }
 
 // start starts the program and the reading of its output.
-func start(c Command, mark string) (*running, error) {
+func start(c Command, r *run) (*running, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
@@ -174,8 +173,8 @@ func start(c Command, mark string) (*running, error) {
 	if c.Stderr == nil {
 		attrFiles = []*os.File{null, files[1], files[1]}
 	}
-	if err := p.launch(c, &os.ProcAttr{
-		Dir: c.Dir, Env: withMark(c.Env, mark), Files: attrFiles, Sys: separate(),
+	if err := p.launch(c, r, &os.ProcAttr{
+		Dir: c.Dir, Env: withMark(c.Env, r.mark), Files: attrFiles, Sys: separate(),
 	}); err != nil {
 		p.closePipes()
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
@@ -188,17 +187,19 @@ func start(c Command, mark string) (*running, error) {
 // keeps its thread until then, because the parent-death signal comes when the thread
 // that started the program ends. Nothing else runs on this thread: to wake a goroutine
 // that is bound to a thread costs a switch of threads each time.
-func (p *running) launch(c Command, attr *os.ProcAttr) error {
+func (p *running) launch(c Command, r *run, attr *os.ProcAttr) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		process, err := os.StartProcess(c.Path, c.Args, attr)
-		p.process = process
-		started <- err
 		if err != nil {
+			started <- err
 			return
 		}
+		r.started(process.Pid) // at once: should we be killed, the watchdog finds the group by it
+		p.process = process
+		started <- nil
 		state, _ := process.Wait() // fails only when called twice
 		p.exited <- state
 	}()
