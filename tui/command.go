@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/lazy"
@@ -13,6 +14,21 @@ import (
 var commandWord = lazy.Regexp(`^/[a-z]+(\s|$)`)
 
 func isCommand(text string) bool { return commandWord().MatchString(text) }
+
+// isWholeCommand reports whether a line is one of the commands below and nothing else.
+func isWholeCommand(line string) bool {
+	words := strings.Fields(line)
+	if !isCommand(line) {
+		return false
+	}
+	switch words[0] {
+	case "/help", "/cost", "/quit", "/exit":
+		return len(words) == 1
+	case "/mode":
+		return len(words) <= 2
+	}
+	return false
+}
 
 const help = `/help         show this list
 /mode [MODE]  show or change the permission mode: default, acceptEdits, plan, dontAsk, delegate

@@ -11,8 +11,9 @@ import (
 const chunk = 64 << 10
 
 // entries reads what a person enters and yields each entry without its last
-// newline, until yield says no or the input ends. On a terminal an entry is
-// what one Read gives: a line, or all lines of a paste. Elsewhere it is a line.
+// newline, until yield says no or the input ends. On a terminal an entry is what one
+// Read gives: a line, or all lines of a paste, but for those that are a command.
+// Elsewhere each line is one.
 func entries(in io.Reader, terminal bool, yield func(string) bool) error {
 	if terminal {
 		return typed(in, yield)
@@ -43,8 +44,10 @@ func typed(in io.Reader, yield func(string) bool) error {
 		if !goesOn && strings.HasSuffix(read, "\n") {
 			text := strings.TrimRight(entry.String(), "\r\n")
 			entry.Reset()
-			if !yield(text) {
-				return nil
+			for _, part := range apart(text) {
+				if !yield(part) {
+					return nil
+				}
 			}
 		}
 		if err != nil {
@@ -54,6 +57,28 @@ func typed(in io.Reader, yield func(string) bool) error {
 			return nil
 		}
 	}
+}
+
+// apart separates commands from the lines that were read with them: who types ahead
+// writes a prompt and then /quit, and a paste cannot be told from that.
+func apart(text string) []string {
+	var parts, lines []string
+	goesOn := false // the line before continues on this one
+	for line := range strings.SplitSeq(text, "\n") {
+		if !goesOn && isWholeCommand(line) {
+			if len(lines) > 0 {
+				parts = append(parts, strings.Join(lines, "\n"))
+			}
+			parts, lines = append(parts, line), nil
+			continue
+		}
+		goesOn = strings.HasSuffix(line, "\\")
+		lines = append(lines, line)
+	}
+	if len(lines) > 0 {
+		parts = append(parts, strings.Join(lines, "\n"))
+	}
+	return parts
 }
 
 func unlessEOF(err error) error {

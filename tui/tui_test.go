@@ -360,6 +360,10 @@ func TestEntries(t *testing.T) {
 		{"a paste is one entry", true, []string{"a\nb\nc\n", "d\n"}, []string{"a\nb\nc", "d"}},
 		{"a line in two reads", true, []string{"hal", "f\n"}, []string{"half"}},
 		{"a continued line", true, []string{"a \\\n", "b\n"}, []string{"a \nb"}},
+		{"typed ahead of a command", true, []string{"do it\nand this\n/quit\n"}, []string{"do it\nand this", "/quit"}},
+		{"commands before and between", true, []string{"/mode plan\na\n/cost\nb\n"}, []string{"/mode plan", "a", "/cost", "b"}},
+		{"what only looks like a command", true, []string{"see\n/quit it\n /quit\n/mode a b\n/nosuch\n/usr/bin\n"}, []string{"see\n/quit it\n /quit\n/mode a b\n/nosuch\n/usr/bin"}},
+		{"a command word on a continued line", true, []string{"type \\\n/quit\nto leave\n"}, []string{"type \\\n/quit\nto leave"}},
 		{"a paste with continued lines", true, []string{"make \\\n  all\n"}, []string{"make \\\n  all"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
