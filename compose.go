@@ -68,7 +68,7 @@ func (r *Runtime) compose(watch context.Context) {
 // run here or elsewhere.
 func (r *Runtime) composeTeams() {
 	r.host = &teammate.Host{
-		Sessions: r.sessions, Tree: r.tree, Jobs: r.jobs, Project: r.cfg.Cwd, Main: r.mainAgent(), PlanFile: r.sessions.planner.PlanFile,
+		Sessions: r.sessions, Tree: r.tree, Jobs: r.jobs, Records: r.stores.records, Project: r.cfg.Cwd, Main: r.mainAgent(), PlanFile: r.sessions.planner.PlanFile,
 	}
 	conversations := teammate.Conversations{
 		Transcripts: r.stores.transcripts, Asks: r.stores.asks, Jobs: r.stores.jobs, Desk: r.stores.desk,

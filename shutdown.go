@@ -29,9 +29,8 @@ func (r *Runtime) Shutdown(ctx context.Context) error {
 
 // Stop ends everything at once, without asking anybody: turns are interrupted, and
 // what was going on is kept as far as it got. Teammates stay in their team, to be
-// resumed; those with a process of their own wait for their lead to come back, for as
-// long as the setting orphanGraceMs says. It blocks until nothing of the runtime runs
-// any more.
+// resumed; those with a process of their own end within the second. It blocks until
+// nothing of the runtime runs in this process any more.
 func (r *Runtime) Stop() error { return r.close(session.ErrClosed) }
 
 // Kill is [Runtime.Stop] for who can do nothing about an error.

@@ -149,6 +149,29 @@ func TestThePaneOfAKilledLeadCloses(t *testing.T) {
 	eventually(t, "the pane is closed", func() bool { return len(panesOf(config.LeadSessionID)) == 0 })
 }
 
+// A lead that is stopped takes its teammates in panes along, also one that is at work,
+// and finds them again when it is resumed.
+func TestAStoppedLeadTakesItsPanesAlong(t *testing.T) {
+	w := newTeamWorld(t, inPanes)
+	w.settings(t, `{"orphanGraceMs": 600000}`) // they do not wait for it
+	w.form(t, "ann", "bob")
+	w.idles(t, "bob", 1)
+	w.give(t, "ann", order{Calls: []scripted.Call{w.untilThere("never")}})
+	w.isThere(t, "begun")
+	id := w.Info().SessionID
+	if err := w.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ann", "bob"} {
+		eventually(t, name+" has ended", func() bool { _, runs := w.place(t, name); return !runs })
+	}
+	w.write(t, w.path("never"), "", 0o600)
+	w.open(t, func(c *cadre.Config) { c.Resume = id })
+	for _, name := range []string{"ann", "bob"} {
+		w.isShown(t, name, "You were stopped, and are back.")
+	}
+}
+
 // A killed lead is resumed with its team, in the same backend or the other:
 // everybody has its history, its tasks, and the mail that came meanwhile, once.
 func TestAKilledLeadIsResumed(t *testing.T) {

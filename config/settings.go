@@ -18,8 +18,8 @@ type Settings struct {
 	TeammateMode string
 	// PlanApproval is who approves teammates' plans: auto, lead or person.
 	PlanApproval string
-	// OrphanGrace is how long a teammate in a pane waits for its lead to come
-	// back before it exits, to be resumed later.
+	// OrphanGrace is how long a teammate in a pane goes on after its lead was killed
+	// before it exits, to be resumed later.
 	OrphanGrace time.Duration
 	// TrustUnsigned takes the answers to permission requests of a lead that is
 	// another program, which cannot seal them.
@@ -63,8 +63,10 @@ type Directory struct {
 // DefaultPrintWaitCeiling is how long -p waits for a team when no file says.
 const DefaultPrintWaitCeiling = 30 * time.Minute
 
-// DefaultOrphanGrace is how long a teammate waits for its lead when no file says.
-const DefaultOrphanGrace = time.Minute
+// DefaultOrphanGrace is how long a teammate goes on without its lead when no file says:
+// with what it takes to notice and to end, no more than the 5 s by which nothing
+// outlives the session that has started it.
+const DefaultOrphanGrace = 3 * time.Second
 
 // RetryByDefault is the ModelRetry of who has not set it: as long as a person
 // waits, some minutes when nobody does.

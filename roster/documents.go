@@ -17,6 +17,8 @@ const (
 	// RecordActivity holds an [Activity] per teammate that is another program,
 	// under its name.
 	RecordActivity = "activity"
+	// RecordLeadEnd holds a [LeadEnd] under the team's own name, while its lead is away.
+	RecordLeadEnd = "leadend"
 )
 
 // Founding says that our runtime created a team. In a team without it, another
@@ -24,6 +26,12 @@ const (
 type Founding struct {
 	Version string    `json:"version"`
 	At      time.Time `json:"at"`
+}
+
+// LeadEnd says that the process of a lead has ended in order, and that nobody has to wait
+// for it to come back: a killed one stores nothing.
+type LeadEnd struct {
+	At time.Time `json:"at"`
 }
 
 // AgentRecord is what it takes to resume a teammate: who it is and where its

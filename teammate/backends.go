@@ -202,8 +202,8 @@ func (b *Backends) adopt(ctx context.Context, who mailbox.Address) (lives bool, 
 	return panes.Adopt(ctx, who)
 }
 
-// Close ends the watch over teammates in panes, which go on running, to be adopted by
-// a resumed lead. It is called when no teammate can be started any more.
+// Close ends the watch over teammates in panes, which end then ([Panes.Close]). It is
+// called when no teammate can be started any more.
 func (b *Backends) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, departTime)
 	defer cancel()

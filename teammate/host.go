@@ -8,6 +8,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/permission"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -25,6 +26,7 @@ type Host struct {
 	Tree     *session.Tree
 	Teams    *team.Teams
 	Jobs     *job.Pool
+	Records  roster.Records
 	Project  string // the working folder that names the transcripts' project
 	// Main names the main session in events.
 	Main event.Agent

@@ -167,7 +167,7 @@ func (p *teamPast) begin(t *testing.T, m *mortal) *process {
 	t.Helper()
 	l := &process{mortal: m, past: p, tree: session.NewTree(session.TreeConfig{}), opened: make(chan struct{})}
 	l.host = &teammate.Host{
-		Sessions: l, Tree: l.tree, Jobs: job.NewPool(func(string, event.Body) {}), Project: "/w",
+		Sessions: l, Tree: l.tree, Jobs: job.NewPool(func(string, event.Body) {}), Records: p.store.Records(), Project: "/w",
 		PlanFile: func(tool.Caller) string { return "" },
 	}
 	conversations := teammate.Conversations{Transcripts: p.store.Transcripts(), Asks: p.store.Asks, Jobs: p.store.Jobs, Desk: p.store.Desk()}
@@ -256,13 +256,13 @@ func (v specVoice) Preface(ctx context.Context) string {
 func (specVoice) ModeNote(_, _ permission.Mode) string { return "" }
 func (specVoice) Lost(string) (string, []string)       { return "", nil }
 
-// model writes to those whom it is asked to greet.
+// model writes to those whom it is asked to greet, and waits when it is asked to.
 type model struct {
 	in    *process
 	agent string
 }
 
-func (m model) Stream(_ context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+func (m model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		if m.in.isDead() {
 			yield(nil, errKilled)
@@ -274,6 +274,11 @@ func (m model) Stream(_ context.Context, req provider.Request) iter.Seq2[provide
 		m.in.past.note(m.agent, req)
 		reply := transcript.Message{ID: ids.UUID(), Role: transcript.Assistant, Model: "m", Content: []transcript.Block{transcript.TextBlock("ok")}}
 		for _, b := range req.Messages[len(req.Messages)-1].Content {
+			if b.Text == "wait for ever" {
+				<-ctx.Done()
+				yield(nil, context.Cause(ctx))
+				return
+			}
 			if _, name, ok := strings.Cut(b.Text, "greet "); ok && b.Type == transcript.Text {
 				name, _, _ = strings.Cut(name, "!")
 				input, _ := json.Marshal(map[string]string{"to": name, "text": "greetings to " + name})

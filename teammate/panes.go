@@ -147,9 +147,9 @@ func (b *Panes) terminalKind() string { return b.cfg.Terminal.Kind() }
 // ErrPanesClosed says that a lead is ending and starts nobody any more.
 var ErrPanesClosed = errors.New("the lead is ending")
 
-// Close ends the watch over the teammates and waits for it. They go on running,
-// to be taken over by a resumed lead; panes that only show why a teammate has
-// ended are closed. A second call does nothing.
+// Close ends the watch over the teammates and waits for it. Those that are ours end by
+// themselves then, to be resumed; panes that only show why a teammate has ended are
+// closed. A second call does nothing.
 func (b *Panes) Close(ctx context.Context) error {
 	b.mu.Lock()
 	if b.closed {
@@ -160,10 +160,17 @@ func (b *Panes) Close(ctx context.Context) error {
 	if b.cancel != nil {
 		b.cancel()
 	}
-	ended := b.ended
+	ended, left := b.ended, make(map[string]bool)
+	for who := range b.mates {
+		left[who.Team] = true
+	}
 	b.mu.Unlock()
 	b.watch.Wait()
 	var errs []error
+	for team := range left {
+		end := roster.LeadEnd{At: time.Now().UTC()}
+		errs = append(errs, roster.PutRecord(ctx, b.cfg.Records, team, roster.RecordLeadEnd, team, end))
+	}
 	for who, place := range ended {
 		errs = append(errs, b.closePane(ctx, who, place))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
@@ -119,13 +120,13 @@ const leadCheck = time.Second
 
 var errOrphan = errors.New("the lead of the team is gone")
 
-// watchLead ends the main session when the lead has died and does not come back: the
-// turn is finished, the grace passes, and everything stays as it is, to be resumed. It
-// returns when ctx ends.
+// watchLead ends the main session when the lead is gone: at once when it has ended in
+// order, after the grace when it was killed and does not come back. A turn is interrupted,
+// and everything stays as it is, to be resumed. It returns when ctx ends.
 func (p *Process) watchLead(ctx context.Context, main *session.Session) {
-	check := time.NewTicker(leadCheck)
+	check := time.NewTimer(leadCheck)
 	defer check.Stop()
-	var orphaned time.Time
+	var end time.Time // when the teammate ends; zero while it has a lead
 	for {
 		select {
 		case <-check.C:
@@ -135,18 +136,17 @@ func (p *Process) watchLead(ctx context.Context, main *session.Session) {
 		case <-ctx.Done():
 			return
 		}
+		check.Reset(leadCheck)
 		present, known, err := p.host.Teams.LeadPresent(ctx, p.seat.Team)
-		switch {
-		case err != nil || present || !known:
-			orphaned = time.Time{}
+		if err != nil || present || !known {
+			end = time.Time{}
 			continue
-		case main.State().Busy:
-			continue
-		case orphaned.IsZero():
-			orphaned = time.Now()
-			p.host.warn(fmt.Errorf("the lead of %s is gone; without it this teammate ends in %s, to be resumed later", p.seat.Team, p.orphanGrace))
 		}
-		if time.Since(orphaned) < p.orphanGrace {
+		if end.IsZero() {
+			end = time.Now().Add(p.graceNow(ctx))
+		}
+		if left := time.Until(end); left > 0 {
+			check.Reset(min(left, leadCheck))
 			continue
 		}
 		ends, err := p.seat.EndWithoutLead(ctx)
@@ -159,6 +159,18 @@ func (p *Process) watchLead(ctx context.Context, main *session.Session) {
 			return
 		}
 	}
+}
+
+// graceNow is how long the teammate goes on without its lead, which has just been found
+// gone.
+func (p *Process) graceNow(ctx context.Context) time.Duration {
+	var end roster.LeadEnd
+	err := roster.GetRecord(ctx, p.host.Records, p.seat.Team, roster.RecordLeadEnd, p.seat.Team, &end)
+	if err == nil {
+		return 0
+	}
+	p.host.warn(fmt.Errorf("the lead of %s is gone; without it this teammate ends in %s, to be resumed later", p.seat.Team, p.orphanGrace))
+	return p.orphanGrace
 }
 
 // departTime is how long others may lock the files of a team when a teammate leaves it.

@@ -41,6 +41,9 @@ func (b *Backends) Resume(ctx context.Context, lead tool.Caller, absent []roster
 	if !ok || !seat.Lead {
 		return
 	}
+	if err := b.records.Drop(ctx, seat.Team, roster.RecordLeadEnd, seat.Team); err != nil {
+		b.host.warn(err)
+	}
 	members, err := seat.Members(ctx)
 	if err != nil {
 		b.host.warn(fmt.Errorf("find out who is in the team: %w", err))
