@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +81,7 @@ func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 	if err != nil {
 		return nil, err
 	}
-	deeds := []deed{}
+	g := gathered{deeds: []deed{}, calls: make(map[string]map[string]int)}
 	for _, ref := range refs {
 		entries, err := p.ofSessions().Transcripts().Read(ctx, ref)
 		if errors.Is(err, transcript.ErrNotFound) {
@@ -89,8 +90,9 @@ func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 		if err != nil {
 			return nil, err
 		}
-		deeds = append(deeds, deedsOfOne(entries, c.Name)...)
+		g.add(entries, c.Name)
 	}
+	deeds := g.deeds
 	for _, m := range p.mailOf(ctx, c) {
 		at, err := time.Parse(time.RFC3339, m.At)
 		if err != nil {
@@ -102,25 +104,36 @@ func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 	return deeds, nil
 }
 
-// deedsOfOne is what one agent did in a team, by its transcript.
-func deedsOfOne(entries []transcript.Entry, name string) []deed {
-	var deeds []deed
-	calls := make(map[string]int) // id -> where it stands in deeds
+// gathered is what the transcripts of a team tell, each line once: the conversation of a
+// teammate that was resumed in another place, or of a lead that was forked, is a copy of
+// the one before.
+type gathered struct {
+	deeds []deed
+	calls map[string]map[string]int // by line, and its calls: where they stand in deeds
+}
+
+// add adds what one transcript tells of a team.
+func (g *gathered) add(entries []transcript.Entry, name string) {
+	calls := make(map[string]int)
 	for _, e := range entries {
 		if e.TeamName != name {
 			continue
 		}
 		if e.Kind == transcript.KindAssistant {
-			deeds = appendDeeds(deeds, calls, e)
+			made, told := g.calls[e.UUID]
+			if !told || e.UUID == "" {
+				made = g.addLine(e)
+				g.calls[e.UUID] = made
+			}
+			maps.Copy(calls, made)
 			continue
 		}
 		for _, block := range e.Message.Content {
 			if i, ok := calls[block.ToolUseID]; ok && block.Type == transcript.ToolResult && block.IsError {
-				deeds[i].Error = shorten(resultText(block), 160)
+				g.deeds[i].Error = shorten(resultText(block), 160)
 			}
 		}
 	}
-	return deeds
 }
 
 // resultText is what a result says, in whichever form, without the wrapper of
@@ -133,24 +146,25 @@ func resultText(block transcript.Block) string {
 	return strings.TrimSuffix(strings.TrimPrefix(text, "<tool_use_error>"), "</tool_use_error>")
 }
 
-// appendDeeds adds what one line of a transcript tells. Mail is told by the
-// inboxes.
-func appendDeeds(deeds []deed, calls map[string]int, e transcript.Entry) []deed {
+// addLine adds what one line of a transcript tells, and returns where its calls stand.
+// Mail is told by the inboxes.
+func (g *gathered) addLine(e transcript.Entry) (calls map[string]int) {
 	agent := e.AgentName
 	if agent == "" {
 		agent = mailbox.LeadName
 	}
+	calls = make(map[string]int)
 	for _, block := range e.Message.Content {
 		switch {
 		case block.Type == transcript.ToolUse && block.Name != "SendMessage":
 			text := shorten(tui.Call(block.Name, block.Input), 160)
-			calls[block.ID] = len(deeds)
-			deeds = append(deeds, deed{At: e.At, Agent: agent, Kind: "call", Tool: block.Name, Text: text})
+			calls[block.ID] = len(g.deeds)
+			g.deeds = append(g.deeds, deed{At: e.At, Agent: agent, Kind: "call", Tool: block.Name, Text: text})
 		case block.Type == transcript.Text && strings.TrimSpace(block.Text) != "":
-			deeds = append(deeds, deed{At: e.At, Agent: agent, Kind: "text", Text: shorten(block.Text, 160)})
+			g.deeds = append(g.deeds, deed{At: e.At, Agent: agent, Kind: "text", Text: shorten(block.Text, 160)})
 		}
 	}
-	return deeds
+	return calls
 }
 
 // transcriptsOf lists the transcripts that may hold lines of a team: its lead's,
