@@ -142,6 +142,47 @@ func TestKeepEvidence(t *testing.T) {
 	}
 }
 
+// A check that a teammate has given a task does not prove the task when the teammate
+// itself, or a sub-agent of it, works on it; it does when another or the lead has run it.
+func TestNobodyProvesItsWorkWithItsOwnCheck(t *testing.T) {
+	helper := mate("w1")
+	helper.Depth = 1
+	for _, tt := range []struct {
+		name               string
+		giver, owner, runs tool.Caller
+		created            bool // with the check
+		proved             bool
+	}{
+		{"its own", mate("w1"), mate("w1"), mate("w1"), false, false},
+		{"its own, from the beginning", mate("w1"), mate("w1"), mate("w1"), true, false},
+		{"of its sub-agent", helper, mate("w1"), mate("w1"), false, false},
+		{"run by another", mate("w1"), mate("w1"), mate("w2"), false, false},
+		{"of another", mate("w2"), mate("w1"), mate("w1"), false, true},
+		{"run by the lead", mate("w1"), mate("w1"), leader, false, true},
+		{"of the lead", leader, mate("w1"), mate("w1"), false, true},
+	} {
+		p := newParley(t, team.Policy{}, "w1", "w2")
+		item := task.Task{Subject: "x", Status: task.Pending}
+		if tt.created {
+			item.Metadata = metadata(t, `{"check":"true"}`)
+		}
+		created, err := p.Tasks.Create(t.Context(), tt.giver, item)
+		if err == nil && !tt.created {
+			_, err = p.UpdateTask(t.Context(), tt.giver, created.ID, task.Change{Metadata: metadata(t, `{"check":"true"}`)})
+		}
+		if err == nil {
+			_, err = p.UpdateTask(t.Context(), tt.owner, created.ID, status(task.InProgress))
+		}
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		kept, err := p.Tasks.KeepEvidence(t.Context(), tt.runs, created.ID, task.Evidence{Command: "true", Passed: true})
+		if kept.IsProved() != tt.proved || err != nil {
+			t.Errorf("%s: proved %v, %v", tt.name, kept.IsProved(), err)
+		}
+	}
+}
+
 // Whoever gets a task is told what will prove it, and a recap says what was
 // completed without proof.
 func TestCheckIsHandedOutWithItsTask(t *testing.T) {

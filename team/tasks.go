@@ -11,6 +11,7 @@ import (
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/oneline"
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
@@ -21,6 +22,7 @@ import (
 // methods may be called from any goroutine.
 type Tasks struct {
 	store   task.Store
+	records roster.Records
 	crews   *crews
 	publish func(by event.Agent, body event.Body)
 }
@@ -44,6 +46,9 @@ func (ts *Tasks) Create(ctx context.Context, by tool.Caller, item task.Task) (ta
 		return task.Task{}, err
 	}
 	ts.publish(ts.agentOf(by), event.TaskChanged{List: list, Task: created})
+	if err := ts.noteGiver(ctx, by, created.ID, created.Check()); err != nil {
+		return created, err
+	}
 	if seat, ok := ts.crews.seat(by); ok {
 		seat.Progress()
 	}
@@ -82,6 +87,10 @@ func (ts *Tasks) Update(ctx context.Context, by tool.Caller, id string, c task.C
 	c.Owner = owner
 	if seated && !seat.Lead && c.Owner == nil && c.Status != nil && *c.Status == task.InProgress {
 		c.Take = seat.Name
+	}
+	check := task.Task{Metadata: c.Metadata}.Check()
+	if err := ts.noteGiver(ctx, by, id, check); err != nil { // before the check counts
+		return task.Outcome{}, err
 	}
 	out, err := ts.store.Update(ctx, list, id, c)
 	if err != nil {
@@ -211,10 +220,64 @@ func mayCreate(item task.Task) error {
 	return nil
 }
 
+// recordCheck is the kind of record that says which teammate has given a task its check,
+// under the task's id.
+const recordCheck = "check"
+
+// givenCheck is a check that a teammate has given a task. By is "" for one of its
+// sub-agents.
+type givenCheck struct {
+	Command string `json:"command"`
+	By      string `json:"by"`
+}
+
+// noteGiver stores who gives a task its check: who gives it one may claim the task later,
+// and would have chosen what proves its own work. A check of the lead needs no record.
+func (ts *Tasks) noteGiver(ctx context.Context, by tool.Caller, id, check string) error {
+	team, inTeam := ts.crews.teamOf(by)
+	if check == "" || !inTeam {
+		return nil
+	}
+	given := givenCheck{Command: check}
+	if seat, ok := ts.crews.seat(by); ok && seat.Lead {
+		return ts.records.Drop(ctx, team, recordCheck, id)
+	} else if ok {
+		given.By = seat.Name
+	}
+	return roster.PutRecord(ctx, ts.records, team, recordCheck, id, given)
+}
+
+// provesItself reports whether a task is checked by a command that its owner, or the
+// teammate that completes it now, has given it.
+func (ts *Tasks) provesItself(ctx context.Context, by tool.Caller, t task.Task) (bool, error) {
+	team, inTeam := ts.crews.teamOf(by)
+	seat, seated := ts.crews.seat(by)
+	if !inTeam || seated && seat.Lead {
+		return false, nil
+	}
+	var given givenCheck
+	err := roster.GetRecord(ctx, ts.records, team, recordCheck, t.ID, &given)
+	if errors.Is(err, roster.ErrNoRecord) || err == nil && given.Command != t.Check() {
+		return false, nil
+	}
+	return given.By == "" || given.By == t.Owner || seated && given.By == seat.Name, err
+}
+
 // KeepEvidence keeps what came of running the check of a task of the caller's
-// list. Errors: [task.ErrNotFound].
+// list. That a check has passed which a teammate has given its own task is kept only
+// when the lead has run it: the task is completed without proof. Errors:
+// [task.ErrNotFound].
 func (ts *Tasks) KeepEvidence(ctx context.Context, by tool.Caller, id string, e task.Evidence) (task.Task, error) {
 	list := ts.ListOf(by)
+	if e.Passed {
+		t, err := ts.store.Get(ctx, list, id)
+		if err != nil {
+			return task.Task{}, err
+		}
+		if itself, err := ts.provesItself(ctx, by, t); itself || err != nil {
+			return t, err
+		}
+	}
 	out, err := ts.store.Update(ctx, list, id, task.Change{Metadata: e.Metadata()})
 	if err != nil {
 		return task.Task{}, err

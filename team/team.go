@@ -106,7 +106,7 @@ func New(o Options) *Teams {
 		crews: t.crews, members: t.members, outbox: t.outbox, verifier: t.verifier,
 		tasks: o.Tasks, backend: o.Backend, changes: &t.changes, shown: o.Shown,
 	}
-	t.Tasks = &Tasks{store: o.Tasks, crews: t.crews, publish: o.Publish}
+	t.Tasks = &Tasks{store: o.Tasks, records: o.Records, crews: t.crews, publish: o.Publish}
 	return t
 }
 

@@ -76,7 +76,11 @@ func (t *taskUpdate) prove(ctx context.Context, call tool.Call, before task.Task
 		return tool.Error(fmt.Sprintf("The check passed, but it is no longer the check of task #%s: somebody has changed it in the meantime. "+
 			"Nothing was changed: call TaskUpdate again.", before.ID))
 	}
-	return t.update(ctx, caller, before.ID, in, "\n\nIts check passed: "+check)
+	remark := "\n\nIts check passed: " + check
+	if !now.IsProved() {
+		remark += "\nThat does not prove the task, since the check was given by a teammate that works on it: it is shown as not proved until " + mailbox.LeadName + " completes it."
+	}
+	return t.update(ctx, caller, before.ID, in, remark)
 }
 
 // unproven is the result of a call whose check failed.
