@@ -11,7 +11,7 @@ import (
 )
 
 // Who comes when the events of a turn are no longer in memory gets what it stored, of
-// every live session, in order.
+// every session, also of one that has ended, in order.
 func TestALateSubscriberGetsWhatWasStored(t *testing.T) {
 	logs := map[transcript.Ref]*memLog{{Session: "s"}: {}, {Session: "s", Agent: "a1"}: {}}
 	tree := NewTree(TreeConfig{Read: func(ctx context.Context, ref transcript.Ref) ([]transcript.Entry, error) {
@@ -26,7 +26,8 @@ func TestALateSubscriberGetsWhatWasStored(t *testing.T) {
 	}
 	main, agent := sessions[0], sessions[1]
 	tree.Sessions.SetMain(main)
-	if _, err := tree.Sessions.Add(Child{Session: agent, Ended: func() {}, Gone: func() {}}, event.AgentStarted{}); err != nil {
+	gone, err := tree.Sessions.Add(Child{Session: agent, Ended: func() {}, Gone: func() {}}, event.AgentStarted{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range sessions {
@@ -35,6 +36,10 @@ func TestALateSubscriberGetsWhatWasStored(t *testing.T) {
 		}
 		until(t, s, func(e event.TurnEnded) bool { return e.Outcome.Text == "you said: hello"+s.Agent().ID })
 	}
+	if err := agent.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	<-gone
 	for range 2000 {
 		tree.Stream.Publish(event.Agent{}, event.TextDelta{Text: "more"})
 	}

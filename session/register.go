@@ -17,6 +17,7 @@ type Register struct {
 	mu       sync.Mutex
 	main     *Session
 	children map[string]*Session // by agent id
+	ended    []endedSession      // the newest, the oldest first
 	closed   bool
 	ending   sync.WaitGroup // goroutines that wait for a child's end
 }
@@ -61,6 +62,7 @@ func (r *Register) Add(c Child, started event.AgentStarted) (gone <-chan struct{
 		c.Ended()
 		r.mu.Lock()
 		delete(r.children, id)
+		r.noteEnded(c.Session)
 		r.mu.Unlock()
 		r.tree.Stream.Publish(c.agent, event.AgentEnded{})
 		c.Gone()
