@@ -90,10 +90,10 @@ func TestAPlanIsApprovedFromOutside(t *testing.T) {
 	w, asked := openPlan(t, `{"planApproval": "person", "askDeadlineMs": 600000}`)
 	state := cadre.OpenState(w.home)
 	defer state.Close()
-	open, err := state.Desk().Open(t.Context())
-	if err != nil || len(open) != 1 || open[0].ID != asked.ID || open[0].Kind != ask.Plan || open[0].Deadline.IsZero() {
-		t.Fatalf("on the desk: %+v, %v", open, err)
-	}
+	eventually(t, "the plan lies on the desk", func() bool {
+		open, err := state.Desk().Open(t.Context())
+		return err == nil && len(open) == 1 && open[0].ID == asked.ID && open[0].Kind == ask.Plan && !open[0].Deadline.IsZero()
+	})
 	if err := state.Desk().Leave(t.Context(), asked.ID, ask.Answer{Allow: true, By: "person"}); err != nil {
 		t.Fatal(err)
 	}

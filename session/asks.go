@@ -76,7 +76,7 @@ func (o *owner) show(life context.Context, q *question) {
 	q.session, q.agent, q.onDesk = o.Session, o.agent, true
 	q.answer = func(ctx context.Context, answer ask.Answer) error { return o.answer(ctx, id, answer) }
 	asked := q.ask // what is sent must not change with the answer
-	o.tree.Questions.add(life, q)
+	o.tree.Questions.add(q)
 	o.publish(event.Asked{Ask: asked})
 	for _, r := range o.tree.Questions.elsewhere() {
 		o.pumps.Go(func() {
@@ -148,22 +148,22 @@ func (o *owner) keepAnswer(life context.Context, q *question, answer ask.Answer)
 	if err := o.cfg.Asks.Resolve(context.WithoutCancel(life), q.ask.ID, answer); err != nil {
 		return fmt.Errorf("keep the answer to %s: %w", q.ask.ID, err)
 	}
-	o.conclude(life, q, answer)
+	o.conclude(q, answer)
 	q.reply <- q.verdict(answer)
 	return nil
 }
 
 // conclude closes a question whose answer is kept.
-func (o *owner) conclude(life context.Context, q *question, answer ask.Answer) {
+func (o *owner) conclude(q *question, answer ask.Answer) {
 	o.tree.Questions.remove(q.ask.ID)
-	o.clearDesk(life, q.ask.ID)
+	o.clearDesk(q.ask.ID)
 	if answer.Allow {
 		o.grant(answer.Updates)
 	}
 	o.publish(event.Answered{ID: q.ask.ID, Answer: answer})
 }
 
-func (o *owner) clearDesk(life context.Context, id string) { o.tree.Questions.clear(life, o.agent, id) }
+func (o *owner) clearDesk(id string) { o.tree.Questions.clear(o.agent, id) }
 
 // verdict is what an answer means for the call.
 func (q *question) verdict(a ask.Answer) agent.Verdict {

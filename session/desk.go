@@ -11,14 +11,19 @@ import (
 	"github.com/cadre-dev/cadre/event"
 )
 
-// Serve hands the answers that other processes leave on the desk to whoever asked,
-// and ends questions at their deadline. Nothing is watched before the first question
-// is asked. It returns when ctx ends.
+// Serve shows questions on the desk and takes them off again, hands the answers that
+// other processes leave there to whoever asked, and ends questions at their deadline.
+// Nothing is watched before the first question is asked. It returns when ctx ends, and
+// the desk is as it should be.
 func (q *Questions) Serve(ctx context.Context) {
-	select {
-	case <-q.changed:
-	case <-ctx.Done():
-		return
+	defer q.updateDesk(context.WithoutCancel(ctx))
+	for !q.hasAsked() {
+		select {
+		case <-q.changed:
+		case <-ctx.Done():
+			return
+		}
+		q.updateDesk(ctx)
 	}
 	var left <-chan struct{}
 	if q.desk != nil {
@@ -29,6 +34,7 @@ func (q *Questions) Serve(ctx context.Context) {
 	over := stoppedTimer()
 	defer over.Stop()
 	for {
+		q.updateDesk(ctx)
 		q.collect(ctx)
 		if next := q.expire(ctx, time.Now()); !next.IsZero() {
 			over.Reset(time.Until(next))
@@ -71,25 +77,61 @@ func (q *Questions) left(ctx context.Context, a ask.Ask) (answer ask.Answer, ok 
 	return q.desk.Left(ctx, a)
 }
 
-// lay shows a question on the desk. Without it the question can be answered in this
-// process all the same.
-func (q *Questions) lay(ctx context.Context, one *question) {
+// deskChange is a question to be shown on the desk, or to be taken off it.
+type deskChange struct {
+	agent event.Agent
+	id    string
+	shown *ask.Ask // nil: it is taken off
+}
+
+// lay has a question shown on the desk, soon: who asks does not wait for the lock of a
+// file. Without it the question can be answered in this process all the same.
+func (q *Questions) lay(one *question) {
+	asked := one.ask
+	q.changeDesk(deskChange{one.agent, asked.ID, &asked})
+}
+
+// clear has a question taken off the desk, soon.
+func (q *Questions) clear(agent event.Agent, id string) { q.changeDesk(deskChange{agent, id, nil}) }
+
+func (q *Questions) changeDesk(c deskChange) {
 	if q.desk == nil {
 		return
 	}
-	if err := q.desk.Lay(context.WithoutCancel(ctx), one.ask); err != nil {
-		q.warn(one.agent, err)
+	q.mu.Lock()
+	q.deskChanges = append(q.deskChanges, c)
+	q.mu.Unlock()
+	q.changed.Raise()
+}
+
+// updateDesk makes the changes that wait, in their order. Only Serve calls it.
+func (q *Questions) updateDesk(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for c, ok := q.nextDeskChange(false); ok; c, ok = q.nextDeskChange(true) {
+		var err error
+		if c.shown != nil {
+			err = q.desk.Lay(ctx, *c.shown)
+		} else {
+			err = q.desk.Clear(ctx, c.id)
+		}
+		if err != nil {
+			q.warn(c.agent, err)
+		}
 	}
 }
 
-// clear takes a question off the desk.
-func (q *Questions) clear(ctx context.Context, agent event.Agent, id string) {
-	if q.desk == nil {
-		return
+// nextDeskChange is the first change that waits; done says that the one before it was made.
+func (q *Questions) nextDeskChange(done bool) (c deskChange, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if done {
+		q.deskChanges = q.deskChanges[1:]
 	}
-	if err := q.desk.Clear(context.WithoutCancel(ctx), id); err != nil {
-		q.warn(agent, err)
+	if len(q.deskChanges) == 0 {
+		q.deskChanges = nil
+		return deskChange{}, false
 	}
+	return q.deskChanges[0], true
 }
 
 // ClearRelayed takes off the desk what a killed process of this session relayed:

@@ -67,6 +67,7 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 				return nil
 			})
 		}
+		synctest.Wait()
 		if ids := desk.ids(); !slices.Equal(ids, []string{"shown"}) {
 			t.Errorf("on the desk: %q", ids)
 		}
@@ -108,6 +109,7 @@ func TestADenialThatDoesNotGetThereIsTriedOnce(t *testing.T) {
 func TestOldQuestionsAreTakenOffTheDesk(t *testing.T) {
 	desk := &memDesk{}
 	tree := NewTree(TreeConfig{Desk: desk})
+	serve(t, tree)
 	for _, a := range []ask.Ask{
 		{ID: AskPrefix + "gone", SessionID: "s"}, {ID: AskPrefix + "open", SessionID: "s"}, {ID: AskPrefix + "theirs", SessionID: "other"},
 		{ID: "plan-old", SessionID: "s"}, {ID: "plan-answered", SessionID: "s"}, {ID: "plan-theirs", SessionID: "other"},
@@ -125,6 +127,7 @@ func TestOldQuestionsAreTakenOffTheDesk(t *testing.T) {
 	if err := tree.Questions.ClearOwn(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}
+	deskIsDone(t, tree)
 	if ids := desk.ids(); !slices.Equal(ids, []string{AskPrefix + "open", AskPrefix + "theirs", "plan-answered"}) {
 		t.Errorf("on the desk: %q", ids)
 	}

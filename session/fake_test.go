@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
@@ -166,6 +167,26 @@ func (d *memDesk) Watch() (<-chan struct{}, func()) {
 	return d.signal, func() {}
 }
 
+// deskIsDone waits until the desk is as it should be.
+func deskIsDone(t *testing.T, tree *Tree) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		tree.Questions.mu.Lock()
+		left := len(tree.Questions.deskChanges)
+		tree.Questions.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatalf("%d changes of the desk wait", left)
+		}
+	}
+}
+
 // scriptModel answers by a function of the request.
 type scriptModel func(ctx context.Context, req provider.Request, yield func(provider.Event, error) bool)
 
@@ -297,12 +318,7 @@ func open(t *testing.T, log *memLog, m provider.Model, change func(*Config), too
 
 // serve lets the questions of a tree be answered from the desk, and end at their
 // deadline, until the test ends.
-func serve(t *testing.T, tree *Tree) {
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); tree.Questions.Serve(ctx) }()
-	t.Cleanup(func() { stop(); <-done })
-}
+func serve(t *testing.T, tree *Tree) { t.Cleanup(served(tree)) }
 
 // until ranges over the session's events until one satisfies ok.
 func until[B event.Body](t *testing.T, s *Session, ok func(B) bool) B {

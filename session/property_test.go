@@ -136,6 +136,7 @@ func (p *past) settle(t *rapid.T) {
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
+	unserved := served(cfg.Tree)
 	for _, a := range cfg.Tree.Questions.Pending() {
 		if err := s.Answer(ctx, a.ID, ask.Answer{}); err != nil {
 			t.Fatalf("answer: %v", err)
@@ -146,6 +147,7 @@ func (p *past) settle(t *rapid.T) {
 		<-cfg.Tree.Calm()
 	}
 	_ = s.Close(nil)
+	unserved()
 	kept(t, p.log)
 	told := make(map[string]int)
 	for _, e := range p.log.entries {
@@ -166,6 +168,14 @@ func (p *past) settle(t *rapid.T) {
 	if len(p.desk.lies) > 0 {
 		t.Errorf("left on the desk: %+v", p.desk.lies)
 	}
+}
+
+// served serves the questions of a tree until the end.
+func served(tree *Tree) (end func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); tree.Questions.Serve(ctx) }()
+	return func() { stop(); <-done }
 }
 
 func (p *past) recorded(m scriptModel) scriptModel {
@@ -211,6 +221,7 @@ func (p *past) live(t *rapid.T) {
 	}
 	leave := s.Attend()
 	defer leave()
+	unserved := served(cfg.Tree)
 	answering := make(chan struct{})
 	go func() {
 		defer close(answering)
@@ -245,6 +256,7 @@ func (p *past) live(t *rapid.T) {
 	}
 	disk.isGone.Store(rapid.Bool().Draw(t, "killed"))
 	_ = s.Close(nil)
+	unserved()
 	cfg.Tree.Stream.End()
 	<-answering
 	if draws.tooMuch.Load() {

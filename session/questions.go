@@ -31,6 +31,9 @@ type Questions struct {
 	answerers int         // front ends that attend
 	expected  bool        // one of the answerers is a front end that has not come yet
 	relays    []*relay
+	asked     bool // there was a question
+
+	deskChanges []deskChange // not made yet, the first perhaps just now
 }
 
 // question is an open question, and the way to whoever asked it.
@@ -180,7 +183,7 @@ func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx contex
 		q.Settle(ctx, id, given)
 		return nil
 	}}
-	if q.add(ctx, one) {
+	if q.add(one) {
 		q.stream.Publish(r.Agent, event.Asked{Ask: r.Ask})
 	}
 }
@@ -190,30 +193,37 @@ func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx contex
 func (q *Questions) Settle(ctx context.Context, id string, answer ask.Answer) bool {
 	one := q.remove(id)
 	if one == nil {
-		q.clear(ctx, event.Agent{}, id)
+		q.clear(event.Agent{}, id)
 		return false
 	}
 	q.stream.Publish(one.agent, event.Answered{ID: id, Answer: answer})
 	if one.onDesk {
-		q.clear(ctx, one.agent, id)
+		q.clear(one.agent, id)
 	}
 	return true
 }
 
 // add opens a question and shows it on the desk; false when it is open already.
-func (q *Questions) add(ctx context.Context, one *question) bool {
+func (q *Questions) add(one *question) bool {
 	q.mu.Lock()
 	if q.index(one.ask.ID) >= 0 {
 		q.mu.Unlock()
 		return false
 	}
-	q.open = append(q.open, one)
+	q.open, q.asked = append(q.open, one), true
 	q.mu.Unlock()
 	if one.onDesk {
-		q.lay(ctx, one)
+		q.lay(one)
 	}
 	q.changed.Raise()
 	return true
+}
+
+// hasAsked reports whether there was a question.
+func (q *Questions) hasAsked() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.asked
 }
 
 // remove takes a question away and returns it; nil when it is not open.

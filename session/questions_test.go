@@ -245,11 +245,13 @@ func TestAQuestionLiesOnTheDeskUntilItIsSettled(t *testing.T) {
 	defer s.Attend()()
 	_ = s.Prompt(t.Context(), "go")
 	a := until[event.Asked](t, s, nil).Ask
+	deskIsDone(t, s.tree)
 	lies, _ := desk.Open(t.Context())
 	if len(lies) != 1 || lies[0].ID != a.ID || s.tree.Questions.Pending()[0].ID != a.ID {
 		t.Errorf("on the desk: %+v", lies)
 	}
 	_ = s.Answer(t.Context(), a.ID, ask.Answer{Allow: true})
+	deskIsDone(t, s.tree)
 	if lies, _ = desk.Open(t.Context()); len(lies) != 0 || len(s.tree.Questions.Pending()) != 0 {
 		t.Errorf("on the desk afterwards: %+v", lies)
 	}

@@ -143,7 +143,7 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 			o.warn(fmt.Errorf("settle question %s: %w", gone.id, err))
 			continue
 		}
-		o.clearDesk(life, gone.id)
+		o.clearDesk(gone.id)
 	}
 	for _, p := range r.open {
 		answer := p.ask.Answer
@@ -155,7 +155,7 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 		o.handleAnswer(life, answering{id: p.ask.ID, answer: *answer})
 	}
 	for _, p := range r.answered {
-		o.clearDesk(life, p.ask.ID)
+		o.clearDesk(p.ask.ID)
 		o.bring(life, p, r.told[p.ask.ID])
 	}
 }
@@ -167,7 +167,7 @@ func (o *owner) keepLateAnswer(life context.Context, p *question, answer ask.Ans
 	if err := o.cfg.Asks.Put(context.WithoutCancel(life), answered); err != nil {
 		return fmt.Errorf("keep the answer to %s: %w", p.ask.ID, err)
 	}
-	o.conclude(life, p, answer)
+	o.conclude(p, answer)
 	p.ask = answered
 	o.bring(life, p, false)
 	return nil
@@ -278,7 +278,7 @@ func (o *owner) abandonAsks(life context.Context) {
 	for _, q := range o.tree.Questions.of(o.Session) {
 		id := q.ask.ID
 		if errors.Is(o.closing, ErrLeave) && o.resolve(life, id, ask.Answer{By: "interrupt", Message: "the agent has left"}) {
-			o.clearDesk(life, id)
+			o.clearDesk(id)
 		}
 		o.tree.Questions.remove(id)
 	}

@@ -91,12 +91,14 @@ func TestAQuestionSurvivesTheKillOfItsAsker(t *testing.T) {
 		if told := kept(t, k.log)[2].Content[0]; told.Text != stillOpen || !told.IsError {
 			t.Errorf("the result of the call is %+v", told)
 		}
+		deskIsDone(t, s.tree)
 		if s.State().Busy || len(k.pending(t)) != 1 || len(k.desk.lies) != 1 || len(s.tree.Questions.Pending()) != 1 {
 			t.Error("the question is not open")
 		}
 		if err := s.Close(nil); err != nil {
 			t.Fatal(err)
 		}
+		deskIsDone(t, s.tree)
 		if len(k.pending(t)) != 1 || len(k.desk.lies) != 1 {
 			t.Error("an orderly end settled the question")
 		}
@@ -119,6 +121,7 @@ func TestALateApprovalLetsExactlyThatCallPassOnce(t *testing.T) {
 	if told := transcript.JoinText(kept(t, k.log)[2].Content); !strings.Contains(told, "mind the tests") {
 		t.Errorf("the model was told %q", told)
 	}
+	deskIsDone(t, s.tree)
 	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 {
 		t.Errorf("left over: %+v, %+v", k.pending(t), k.desk.lies)
 	}
@@ -268,6 +271,7 @@ func TestAnAnswerLeftWhileNobodyWasThereCounts(t *testing.T) {
 		} else if told := lastTold(kept(t, k.log)); told != "" || kept(t, k.log)[2].Content[0].Text != "better not" {
 			t.Errorf("the result of the call is %+v", kept(t, k.log)[2].Content)
 		}
+		deskIsDone(t, s.tree)
 		if answer.Allow != (len(k.ran) == 1) || len(k.pending(t)) != 0 || len(k.desk.lies) != 0 {
 			t.Errorf("%+v: ran %q, left over %+v", answer, k.ran, k.pending(t))
 		}
@@ -294,6 +298,7 @@ func TestAQuestionThatExpiredWhileNobodyWasThereIsSettled(t *testing.T) {
 	if told := kept(t, k.log)[2].Content[0].Text; told != nobodyAnswered {
 		t.Errorf("the result of the call is %q", told)
 	}
+	deskIsDone(t, s.tree)
 	if s.State().Busy || len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || k.asks.answers["ask-1"].By != "deadline" {
 		t.Errorf("left over: %+v, %+v", k.pending(t), k.desk.lies)
 	}
@@ -305,6 +310,7 @@ func TestAQuestionWhoseCallIsDoneIsDropped(t *testing.T) {
 		Role: transcript.User, Content: []transcript.Block{tool.Text("done").Block(tool.Call{ID: "waits"})},
 	}})
 	s := k.reopen(t, nil)
+	deskIsDone(t, s.tree)
 	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || len(s.tree.Questions.Pending()) != 0 {
 		t.Errorf("left over: %+v", k.pending(t))
 	}
@@ -317,6 +323,7 @@ func TestAnAgentThatLeavesForGoodTakesItsQuestionsAlong(t *testing.T) {
 	})
 	_ = s.Prompt(t.Context(), "and now leave")
 	<-s.Done()
+	deskIsDone(t, s.tree)
 	if len(k.pending(t)) != 0 || len(k.desk.lies) != 0 || len(s.tree.Questions.Pending()) != 0 {
 		t.Errorf("left over: %+v", k.pending(t))
 	}
