@@ -55,7 +55,7 @@ var (
 
 // stateRooms keep state, and touch files only through internal/fsx, so that tests
 // can make any call fail.
-var stateRooms = []string{"filestore", "internal/dirlock", "internal/lease"}
+var stateRooms = []string{"filestore", "internal/dirlock", "internal/filewatch", "internal/journal", "internal/lease"}
 
 // goroutines lists the packages that start goroutines, and what for. Whoever
 // starts one waits for it; keeping this list short is what makes that checkable.
@@ -66,7 +66,6 @@ var goroutines = map[string]string{
 	"job":           "each job, which nobody's waiting keeps alive",
 	"team":          "members that are stopped together, and watches over several inboxes",
 	"teammate":      "the watch over teammates in panes",
-	"filestore":     "the one lookout for what other processes write",
 	"tool/builtin":  "the workers of a search without ripgrep, and what a Wait waits for",
 	"tui":           "the keyboard, the events, and what the conversation waits for",
 	"internal/proc": "the wait for a program, and the reading of its output",
@@ -74,6 +73,7 @@ var goroutines = map[string]string{
 	"bench/limit":   "requests that are made at once",
 	"bench/whole":   "the mock model, and the watch over events",
 
+	"internal/filewatch":     "the one wait of a process for what others write",
 	"provider/internal/wire": "the reading of a response, so that a long wait for it can be announced",
 }
 
@@ -97,9 +97,6 @@ var largeTypes = map[string]string{
 var largePackages = map[string]string{
 	"tool/builtin": "a file for each tool",
 	"cmd/cadre":    "a file for each verb",
-
-	// To be cut up.
-	"filestore": "seven stores and the file mechanisms they share",
 }
 
 // teamUsers are the rooms below cmd that may import team: they run agents that
@@ -130,7 +127,7 @@ var modules = map[string][]string{
 	"github.com/spf13/pflag":                 {"cmd"}, // the flags of cobra
 	"github.com/tailscale/hujson":            {"config", "provider/scripted"},
 	"github.com/bmatcuk/doublestar/v4":       {"tool/builtin", "permission"},
-	"github.com/fsnotify/fsnotify":           {"filestore"},
+	"github.com/fsnotify/fsnotify":           {"internal/filewatch"},
 	"github.com/aymanbagabas/go-udiff":       {"tool/builtin", "cmd"},
 	"github.com/google/jsonschema-go":        {"tool"},
 	"mvdan.cc/sh/v3":                         {"permission"},

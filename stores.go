@@ -42,10 +42,7 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(),
 		teams: roster.NewRepairingStore(files.LedTeams(), files.Records()), // one, for all that look at a roster
 		asks:  files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
-		showTeam: files.ShowTeam, close: files.Close,
-		keepText: func(main transcript.Ref, id mailbox.ID, text string) (string, error) {
-			return filestore.KeepText(files, main, id, text)
-		},
+		showTeam: files.ShowTeam, keepText: files.KeepText, close: files.Close,
 	}
 	if noPersistence {
 		memory := memstore.New()

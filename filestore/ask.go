@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/journal"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/transcript"
 )
@@ -13,9 +14,9 @@ import (
 // asks implements [ask.Store]: lines in a side file of the session, replayed at
 // the first call.
 type asks struct {
-	*Store
+	*files
 	ref   transcript.Ref
-	lines *journal           // nil until the first call
+	lines *journal.File      // nil until the first call
 	order []string           // ids, oldest first
 	open  map[string]ask.Ask // not answered yet
 	known map[string]bool    // every id ever put
@@ -65,10 +66,10 @@ func (a *asks) record(ctx context.Context, line askLine) error {
 	}
 	data, err := jsonx.Marshal(line)
 	if err == nil {
-		err = a.lines.append(append(data, '\n'))
+		err = a.lines.Append(append(data, '\n'))
 	}
 	// Questions are rare, and nobody closes this store.
-	if closeErr := a.lines.close(); err == nil && closeErr != nil {
+	if closeErr := a.lines.Close(); err == nil && closeErr != nil {
 		a.warn(closeErr) // the line stands
 	}
 	if err != nil {
@@ -125,7 +126,7 @@ func (a *asks) load(ctx context.Context) error {
 	}
 	path := a.side(a.ref, "asks")
 	a.open, a.known, a.order = make(map[string]ask.Ask), make(map[string]bool), nil
-	err := a.damaged.ownLines(path, func(line []byte) bool {
+	err := a.ownLines(path, func(line []byte) bool {
 		var l askLine
 		if json.Unmarshal(line, &l) != nil {
 			return false

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/journal"
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
@@ -29,38 +29,31 @@ func isDamage(err error) bool {
 		errors.Is(err, fs.ErrPermission)) && !errors.Is(err, fsx.ErrChanging)
 }
 
-// damaged deals with files that cannot be used.
-type damaged struct {
-	*Store
-	mu     sync.Mutex
-	warned map[string]string // by path: what was warned of last
-}
-
 // warnOnce warns of a damaged file, but not again and again of the same.
-func (d *damaged) warnOnce(path string, err error) {
-	d.mu.Lock()
-	again := d.warned[path] == err.Error()
-	if d.warned == nil {
-		d.warned = make(map[string]string)
+func (s *files) warnOnce(path string, err error) {
+	s.mu.Lock()
+	again := s.warned[path] == err.Error()
+	if s.warned == nil {
+		s.warned = make(map[string]string)
 	}
-	d.warned[path] = err.Error()
-	d.mu.Unlock()
+	s.warned[path] = err.Error()
+	s.mu.Unlock()
 	if !again {
-		d.warn(err)
+		s.warn(err)
 	}
 }
 
 // setAside moves what stands at path out of the way and warns of it; why is what is
 // wrong with it. It is kept in a folder of ours, or beside its place if it cannot be
 // moved that far. A missing file is no error.
-func (d *damaged) setAside(path string, why error) error {
-	aside, err := d.placeAside(path)
+func (s *files) setAside(path string, why error) error {
+	aside, err := s.placeAside(path)
 	if err == nil {
-		err = d.moveNew(path, aside)
+		err = s.moveNew(path, aside)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		aside = filepath.Join(filepath.Dir(path), "."+filepath.Base(aside))
-		err = d.moveNew(path, aside)
+		err = s.moveNew(path, aside)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -68,42 +61,42 @@ func (d *damaged) setAside(path string, why error) error {
 	if err != nil {
 		return errors.Join(why, fmt.Errorf("set it aside: %w", err))
 	}
-	d.warn(fmt.Errorf("a damaged file was moved to %s: %w", aside, why))
+	s.warn(fmt.Errorf("a damaged file was moved to %s: %w", aside, why))
 	return nil
 }
 
 // overDamage does a write. What is no file in the place of the file at path is set
 // aside for it; the caller holds the lock of that file.
-func (d *damaged) overDamage(path string, write func() error) error {
+func (s *files) overDamage(path string, write func() error) error {
 	err := write()
 	if !errors.Is(err, fsx.ErrNotRegular) {
 		return err
 	}
-	if err := d.setAside(path, err); err != nil {
+	if err := s.setAside(path, err); err != nil {
 		return err
 	}
 	return write()
 }
 
 // placeAside is a free name for what is set aside, in a folder that it makes.
-func (d *damaged) placeAside(path string) (string, error) {
-	below, aside := d.root.Damaged(path)
-	if err := d.makeBelow(below, filepath.Dir(aside)); err != nil {
+func (s *files) placeAside(path string) (string, error) {
+	below, aside := s.root.Damaged(path)
+	if err := s.makeBelow(below, filepath.Dir(aside)); err != nil {
 		return "", err
 	}
 	return aside + "-" + strconv.FormatInt(time.Now().UnixNano(), 36), nil
 }
 
 // moveNew moves a file or folder to a name that is free.
-func (d *damaged) moveNew(from, to string) error {
-	err := d.fsys.RenameNew(from, to)
+func (s *files) moveNew(from, to string) error {
+	err := s.fsys.RenameNew(from, to)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	if exists, err := d.exists(to); err != nil || exists {
+	if exists, err := s.exists(to); err != nil || exists {
 		return errors.Join(err, &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist})
 	}
-	return d.fsys.Rename(from, to)
+	return s.fsys.Rename(from, to)
 }
 
 // maxOwnLines is more than a session's questions and jobs ever take.
@@ -112,16 +105,16 @@ const maxOwnLines = 256 << 20
 // ownLines calls each with every line of a file that only we write. each says whether
 // it understood the line; how many it did not is warned of, but for the last one, which
 // a kill may have torn. A missing file has no lines, and what is no file is set aside.
-func (d *damaged) ownLines(path string, each func(line []byte) bool) error {
+func (s *files) ownLines(path string, each func(line []byte) bool) error {
 	bad, last := 0, true
-	key, err := fsx.KeyAt(d.fsys, path)
+	key, err := fsx.KeyAt(s.fsys, path)
 	if err != nil {
 		return err
 	}
 	if key.Size() > maxOwnLines {
-		return d.setAside(path, &fs.PathError{Op: "read", Path: path, Err: fsx.ErrTooLarge})
+		return s.setAside(path, &fs.PathError{Op: "read", Path: path, Err: fsx.ErrTooLarge})
 	}
-	err = scanLines(d.fsys, path, math.MaxInt64, func(line []byte) error {
+	err = journal.Scan(s.fsys, path, math.MaxInt64, func(line []byte) error {
 		if last = each(line); !last {
 			bad++
 		}
@@ -131,24 +124,24 @@ func (d *damaged) ownLines(path string, each func(line []byte) bool) error {
 		bad--
 	}
 	if bad > 0 {
-		d.warnOnce(path, fmt.Errorf("%s: %d torn or damaged lines were skipped", path, bad))
+		s.warnOnce(path, fmt.Errorf("%s: %d torn or damaged lines were skipped", path, bad))
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case isDamage(err) && d.staysUnreadable(path, err):
-		return d.setAside(path, err)
+	case isDamage(err) && s.staysUnreadable(path, err):
+		return s.setAside(path, err)
 	}
 	return err
 }
 
 // staysUnreadable reports whether damage that was found is there at a second look too:
 // not every refusal lasts.
-func (d *damaged) staysUnreadable(path string, found error) bool {
+func (s *files) staysUnreadable(path string, found error) bool {
 	if !errors.Is(found, fs.ErrPermission) {
 		return true
 	}
-	f, err := d.fsys.OpenFile(path, os.O_RDONLY, 0)
+	f, err := s.fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err == nil {
 		_ = f.Close() // nothing was written
 	}
@@ -156,14 +149,14 @@ func (d *damaged) staysUnreadable(path string, found error) bool {
 }
 
 // keepCopy keeps a copy of a damaged file's content, and warns of it.
-func (d *damaged) keepCopy(path string, content []byte, why error) error {
-	aside, err := d.placeAside(path)
+func (s *files) keepCopy(path string, content []byte, why error) error {
+	aside, err := s.placeAside(path)
 	if err == nil {
-		_, err = fsx.WriteAtomic(d.fsys, aside, content, fsx.WriteOptions{Mode: layout.FileMode, Sync: d.sync})
+		_, err = fsx.WriteAtomic(s.fsys, aside, content, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync})
 	}
 	if err != nil {
 		return errors.Join(why, fmt.Errorf("keep a copy of it: %w", err))
 	}
-	d.warn(fmt.Errorf("a damaged file was kept as %s: %w", aside, why))
+	s.warn(fmt.Errorf("a damaged file was kept as %s: %w", aside, why))
 	return nil
 }

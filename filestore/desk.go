@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/dirlock"
+	"github.com/cadre-dev/cadre/internal/filewatch"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -21,7 +22,11 @@ import (
 // desk implements [ask.Desk]: a file per open question, and beside it one with
 // the answer that was left. All changes are made under one lock. Both carry a
 // seal: a person who is shown a question reads what our runtime asked.
-type desk struct{ *Store }
+type desk struct {
+	*files
+	keys    *keyring
+	watcher *filewatch.Watcher
+}
 
 func (d *desk) Lay(ctx context.Context, a ask.Ask) error {
 	if err := d.lay(ctx, a); err != nil {
@@ -219,13 +224,13 @@ func (d *desk) clear(ctx context.Context, id string) error {
 }
 
 func (d *desk) Watch() (signal <-chan struct{}, stop func()) {
-	return d.hub.watchFolder(d.root.AsksDir())
+	return d.watcher.Folder(d.root.AsksDir())
 }
 
 func (d *desk) write(path string, data []byte, lock *dirlock.Lock) error {
 	version, err := d.writeOwn(path, data, lock)
 	if err == nil {
-		d.hub.wrote(path, version)
+		d.watcher.Wrote(path, version)
 	}
 	return err
 }
@@ -233,7 +238,7 @@ func (d *desk) write(path string, data []byte, lock *dirlock.Lock) error {
 func (d *desk) remove(path string) error {
 	err := d.removeOwn(path)
 	if err == nil {
-		d.hub.wrote(path, fsx.Key{})
+		d.watcher.Wrote(path, fsx.Key{})
 	}
 	return err
 }
@@ -335,8 +340,8 @@ func (d *desk) answer(key secret, a ask.Ask) (ask.Answer, error) {
 
 // readSealed reads a file on the desk into content, if vouched says that it is
 // ours.
-func (s *Store) readSealed(path string, content any, vouched func(sealedFile) bool) error {
-	data, _, err := fsx.ReadFile(s.fsys, path, maxAsk)
+func (d *desk) readSealed(path string, content any, vouched func(sealedFile) bool) error {
+	data, _, err := fsx.ReadFile(d.fsys, path, maxAsk)
 	if errors.Is(err, fsx.ErrNotRegular) || errors.Is(err, fsx.ErrTooLarge) || errors.Is(err, fsx.ErrChanging) {
 		return &unsealedError{path}
 	}

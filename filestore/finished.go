@@ -19,9 +19,12 @@ import (
 // a deleted team is gone, but people want to read what it did: Remove first copies its
 // roster, mail, tasks and records into the folder of its lead's session, with which
 // they are removed. A copy that cannot be made is a warning: it keeps no team alive.
-func (s *Store) LedTeams() roster.Store { return ledTeams{s.teams} }
+func (s *Store) LedTeams() roster.Store { return ledTeams{s.teams, s.transcripts} }
 
-type ledTeams struct{ *teams }
+type ledTeams struct {
+	*teams
+	transcripts *transcripts
+}
 
 // Remove implements [roster.Store].
 func (ts ledTeams) Remove(ctx context.Context, name string) error {

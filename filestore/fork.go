@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/journal"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/transcript"
@@ -24,17 +25,16 @@ func (ts *transcripts) Fork(ctx context.Context, from, to transcript.Ref, receip
 }
 
 func (ts *transcripts) fork(ctx context.Context, from, to transcript.Ref, withReceipts bool) error {
-	s := ts.Store
 	if err := checkRef(from); err != nil {
 		return err
 	}
-	lines, err := s.relabelled(from, to)
+	lines, err := ts.relabelled(from, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return transcript.ErrNotFound
 	}
 	var receipts map[string][]string
 	if err == nil && withReceipts {
-		receipts, err = s.readReceipts(from)
+		receipts, err = ts.readReceipts(from)
 	}
 	if err != nil {
 		return err
@@ -45,13 +45,13 @@ func (ts *transcripts) fork(ctx context.Context, from, to transcript.Ref, withRe
 	}
 	defer func() {
 		if closeErr := log.Close(); closeErr != nil {
-			s.warn(closeErr) // the copy stands
+			ts.warn(closeErr) // the copy stands
 		}
 	}()
-	if exists, err := s.exists(s.path(to)); err != nil {
+	if exists, err := ts.exists(ts.transcript(to)); err != nil {
 		return err
 	} else if exists {
-		return &fs.PathError{Op: "write", Path: s.path(to), Err: fs.ErrExist}
+		return &fs.PathError{Op: "write", Path: ts.transcript(to), Err: fs.ErrExist}
 	}
 	if len(receipts) > 0 {
 		var copied bytes.Buffer
@@ -59,18 +59,18 @@ func (ts *transcripts) fork(ctx context.Context, from, to transcript.Ref, withRe
 			copied.Write(jsonx.MustMarshal(receipt{uuid, r}))
 			copied.WriteByte('\n')
 		}
-		if err := s.writeNew(s.side(to, "receipts"), copied.Bytes()); err != nil {
+		if err := ts.writeNew(ts.side(to, "receipts"), copied.Bytes()); err != nil {
 			return err
 		}
 	}
-	return s.writeNew(s.path(to), lines)
+	return ts.writeNew(ts.transcript(to), lines)
 }
 
 // relabelled returns the whole lines of a transcript with the ids of another
 // session.
-func (s *Store) relabelled(from, to transcript.Ref) ([]byte, error) {
+func (ts *transcripts) relabelled(from, to transcript.Ref) ([]byte, error) {
 	var out bytes.Buffer
-	err := scanLines(s.fsys, s.path(from), 1<<63-1, func(line []byte) error {
+	err := journal.Scan(ts.fsys, ts.transcript(from), 1<<63-1, func(line []byte) error {
 		var doc jsonx.Object
 		if json.Unmarshal(line, &doc) != nil {
 			return nil // torn
@@ -101,10 +101,10 @@ func relabel(line *jsonx.Object, to transcript.Ref) {
 	}
 }
 
-func (s *Store) writeNew(path string, data []byte) error {
-	if err := fsx.MkdirAll(s.fsys, filepath.Dir(path), layout.DirMode); err != nil {
+func (ts *transcripts) writeNew(path string, data []byte) error {
+	if err := fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err != nil {
 		return err
 	}
-	_, err := fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync})
+	_, err := fsx.WriteAtomic(ts.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: ts.sync})
 	return err
 }

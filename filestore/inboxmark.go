@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/cadre-dev/cadre/filestore/internal/format"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/mailbox"
@@ -182,7 +183,7 @@ func (e entry) readOnceSet(f io.ReaderAt) (bool, error) {
 	if json.Unmarshal(text, &doc) != nil {
 		return false, nil
 	}
-	m := decodeMessage(&doc)
+	m := format.DecodeMessage(&doc)
 	return m.Read && m.From == e.message.From && m.Timestamp == e.message.Timestamp && m.Text == e.message.Text, nil
 }
 

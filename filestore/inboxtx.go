@@ -54,7 +54,7 @@ func (m *mail) change(ctx context.Context, path string, ifDamaged damage, step f
 		return err
 	})
 	if err == nil && tx.wrote {
-		m.hub.wrote(path, tx.key)
+		m.watcher.Wrote(path, tx.key)
 	}
 	return err
 }
@@ -69,7 +69,7 @@ func (tx *inboxTx) giveUp(ctx context.Context, why error) error {
 	if err := tx.lock.Held(); err != nil {
 		return err
 	}
-	if err := tx.damaged.setAside(tx.path, why); err != nil {
+	if err := tx.setAside(tx.path, why); err != nil {
 		return err
 	}
 	tx.wrote, tx.key = true, fsx.Key{}
@@ -214,4 +214,47 @@ func (tx *inboxTx) save(was version, content []byte) error {
 		tx.wrote, tx.key = true, key
 	}
 	return err
+}
+
+// current returns an inbox with its content, for a change.
+func (tx *inboxTx) current(ctx context.Context) (version, error) {
+	if box := tx.known(tx.path); box != nil && box.canonical {
+		content, info, err := fsx.ReadFile(tx.fsys, tx.path, maxInbox)
+		if err == nil && fsx.KeyOf(info) == box.key {
+			return version{inbox: box, content: content}, nil
+		}
+	}
+	v, err := tx.read(ctx, tx.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return absent(), nil
+	case err != nil && v.inbox != nil && tx.ifDamaged == repair:
+		return tx.salvaged(v, err)
+	}
+	return v, err
+}
+
+// salvaged keeps a copy of a torn inbox, and returns its whole entries.
+func (tx *inboxTx) salvaged(v version, torn error) (version, error) {
+	if err := tx.keepCopy(tx.path, v.content, torn); err != nil {
+		return version{}, err
+	}
+	content := salvage(v.content)
+	parsed, err := parse(content)
+	if err != nil {
+		return version{}, err
+	}
+	box := newInbox(parsed, content)
+	box.key, box.canonical = v.inbox.key, false
+	return version{inbox: box, content: content, entries: parsed, salvaged: true}, nil
+}
+
+// repair writes what is whole of a damaged inbox in its place. What is no inbox at
+// all is set aside as it is (change).
+func (tx *inboxTx) repair(ctx context.Context) error {
+	v, err := tx.current(ctx)
+	if err != nil || !v.salvaged {
+		return err
+	}
+	return tx.save(v, v.content)
 }

@@ -18,7 +18,7 @@ import (
 // jobs implements [job.Store]: lines in a side file of the session, one for the
 // start of a job and one for its end.
 type jobs struct {
-	*Store
+	*files
 	ref     transcript.Ref
 	writing ctxlock.Mutex // held while a line is written: jobs end at any time
 }
@@ -126,9 +126,10 @@ func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	file := s.journal(s.side(ref, jobsSide))
-	err := s.damaged.overDamage(file.path, func() error { return file.append(text) })
-	if closeErr := file.close(); err == nil && closeErr != nil {
+	path := s.side(ref, jobsSide)
+	file := s.journal(path)
+	err := s.overDamage(path, func() error { return file.Append(text) })
+	if closeErr := file.Close(); err == nil && closeErr != nil {
 		s.warn(closeErr) // the lines stand
 	}
 	return err
@@ -143,7 +144,7 @@ func (s *jobs) read(ctx context.Context, ref transcript.Ref) ([]job.Record, erro
 	}
 	var records []job.Record
 	at := make(map[string]int) // index in records, by id
-	err := s.damaged.ownLines(s.side(ref, jobsSide), func(text []byte) bool {
+	err := s.ownLines(s.side(ref, jobsSide), func(text []byte) bool {
 		var line jobLine
 		if json.Unmarshal(text, &line) != nil {
 			return false

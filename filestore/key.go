@@ -45,7 +45,7 @@ func (k secret) vouches(mac string, parts ...string) bool {
 // keyring has the one key of a root. It lies in a file that is made once and
 // never replaced by us: what was sealed with it would count no more.
 type keyring struct {
-	*Store
+	*files
 	mu     sync.Mutex
 	loaded fsx.Key // the version of the file that key is
 	key    secret
@@ -141,7 +141,7 @@ func (k *keyring) ready(lock *dirlock.Lock) error {
 }
 
 // makeOwnDir makes the root, and in it the folder with what is ours alone.
-func (s *Store) makeOwnDir() error {
+func (s *files) makeOwnDir() error {
 	if err := fsx.MkdirAll(s.fsys, string(s.root), layout.DirMode); err != nil {
 		return err
 	}

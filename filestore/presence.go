@@ -4,16 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/lease"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 )
 
 // presence implements [roster.Presence]: a lease per agent in the team's folder.
-type presence struct{ *Store }
+type presence struct {
+	*files
+	mail  *mail
+	tasks *tasks
+}
 
 func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func() error, err error) {
 	held, err := p.enter(ctx, who)
@@ -79,4 +87,61 @@ func (p *presence) place(ctx context.Context, who mailbox.Address) (string, erro
 
 func process(h lease.Holder) roster.Process {
 	return roster.Process{PID: h.PID, Host: h.Host, Since: h.Since}
+}
+
+// Who is killed while it writes a shared file leaves its lock. Our processes take
+// that over when they need it. Other programs cannot know that its owner is dead:
+// they wait until it is stale, or do without what they wanted to write. So whoever
+// takes a place in a team gives back first what its predecessor may have left there.
+
+// leftLocksTime bounds how long one who comes into a team is kept from its work.
+const leftLocksTime = time.Second
+
+// giveBackLocks takes over, and gives back, the locks that dead processes of ours have
+// left on a team's roster, inboxes and task list. One that a living process has is
+// waited for.
+func (p *presence) giveBackLocks(ctx context.Context, team string) error {
+	ctx, cancel := context.WithTimeout(ctx, leftLocksTime)
+	defer cancel()
+	return errors.Join(
+		p.giveBack(p.root.TeamConfig(team), func(path string) error {
+			return p.locked(ctx, path, func(*dirlock.Lock) error { return nil })
+		}),
+		p.giveBackInboxes(ctx, filepath.Dir(p.root.Inbox(team, "any"))),
+		p.giveBack(filepath.Join(p.root.TaskList(team), lockTarget), func(path string) error {
+			return p.tasks.changeExisting(ctx, filepath.Dir(path), loggedChanges, func(*taskTx) error { return nil })
+		}),
+	)
+}
+
+// giveBackInboxes does so in a folder of inboxes. Whoever takes over a lock mends what
+// was half written.
+func (p *presence) giveBackInboxes(ctx context.Context, folder string) error {
+	entries, err := p.fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), dirlock.Suffix)
+		if !ok || !isShared(name) {
+			continue
+		}
+		errs = append(errs, p.giveBack(filepath.Join(folder, name), func(path string) error {
+			return p.mail.changeExisting(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, nil) })
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// giveBack has a lock taken and given back if it is one of ours.
+func (p *presence) giveBack(target string, take func(target string) error) error {
+	ours, err := dirlock.Ours(p.fsys, target)
+	if err == nil && ours {
+		err = take(target)
+	}
+	if err != nil {
+		return fmt.Errorf("give back the lock of %s: %w", target, err)
+	}
+	return nil
 }

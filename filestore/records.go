@@ -18,7 +18,7 @@ import (
 
 // records implements [roster.Records]: a folder per kind in the team's own, a file
 // per record.
-type records struct{ *Store }
+type records struct{ *files }
 
 // maxRecord is the largest record that we read.
 const maxRecord = 64 << 20

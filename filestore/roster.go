@@ -1,100 +1,184 @@
 package filestore
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"slices"
+	"sync/atomic"
 
+	"github.com/cadre-dev/cadre/filestore/internal/format"
+	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/roster"
 )
 
-// The orders of a roster and of its members (facts: claude-code §2.1, §4.1).
+// rosterFile is a version of a roster file. It is not changed once made: the next
+// one shares the members that stay as they are, so that a change costs what it
+// changes, and for the rest of a long roster no more than the copying of bytes.
+type rosterFile struct {
+	key     fsx.Key
+	certain atomic.Bool  // the file cannot be another version while it has the key
+	data    []byte       // of the file
+	head    jsonx.Object // its fields, with noMembers for the members
+	members []rosterMember
+	config  roster.Roster // all of it, decoded
+}
+
+// rosterMember is a member as it stands in a file.
+type rosterMember struct {
+	id   string
+	text []byte // spelled as we do, in its place in the file
+}
+
+const memberIndent = "    "
+
 var (
-	rosterKeys = []string{"name", "description", "createdAt", "leadAgentId", "leadSessionId", "members"}
-	memberKeys = []string{"agentId", "name", "agentType", "model", "prompt", "color", "planModeRequired", "joinedAt",
-		"tmuxPaneId", "cwd", "subscriptions", "backendType", "isActive"}
+	membersInHead = []byte("\n  \"" + format.MembersKey + "\": ") // no string has a line break in it
 )
 
-// decodeHead reads what a roster has beside its members. Without a name it is
-// none; what else does not fit is left out, and stands in Extra.
-func decodeHead(doc *jsonx.Object) (roster.Roster, error) {
-	c := roster.Roster{Extra: extraOf(doc, rosterKeys)}
-	if _, err := doc.Get("name", &c.Name); err != nil || c.Name == "" {
-		return c, errors.Join(errors.New("the file names no team"), err)
+// readRoster decodes a roster file.
+func readRoster(data []byte) (*rosterFile, error) {
+	r := &rosterFile{data: data}
+	err := json.Unmarshal(data, &r.head)
+	if err == nil {
+		r.config, err = format.DecodeRoster(&r.head)
 	}
-	take(doc, &c.Extra, "description", &c.Description)
-	take(doc, &c.Extra, "createdAt", (*millis)(&c.CreatedAt))
-	take(doc, &c.Extra, "leadAgentId", &c.LeadAgentID)
-	take(doc, &c.Extra, "leadSessionId", &c.LeadSessionID)
-	return c, nil
+	var members []json.RawMessage
+	if err == nil {
+		_, err = r.head.Get(format.MembersKey, &members)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range members {
+		var doc jsonx.Object
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			return nil, err
+		}
+		r.add(doc, raw)
+	}
+	r.head.Set(format.MembersKey, format.NoMembers)
+	r.config.Members = slices.Clip(r.config.Members) // it is shared, so nobody may append in place
+	return r, nil
 }
 
-func decodeMember(doc *jsonx.Object) roster.Member {
-	m := roster.Member{Extra: extraOf(doc, memberKeys)}
-	take(doc, &m.Extra, "agentId", &m.AgentID)
-	take(doc, &m.Extra, "name", &m.Name)
-	take(doc, &m.Extra, "agentType", &m.AgentType)
-	take(doc, &m.Extra, "model", &m.Model)
-	take(doc, &m.Extra, "prompt", &m.Prompt)
-	take(doc, &m.Extra, "color", &m.Color)
-	take(doc, &m.Extra, "planModeRequired", &m.PlanModeRequired)
-	take(doc, &m.Extra, "joinedAt", (*millis)(&m.JoinedAt))
-	take(doc, &m.Extra, "tmuxPaneId", &m.PaneID)
-	take(doc, &m.Extra, "cwd", &m.Cwd)
-	take(doc, &m.Extra, "subscriptions", &m.Subscriptions)
-	take(doc, &m.Extra, "backendType", &m.BackendType)
-	take(doc, &m.Extra, "isActive", &m.IsActive)
-	return m
+// add adds a member that is spelled somehow.
+func (r *rosterFile) add(doc jsonx.Object, raw []byte) {
+	var text bytes.Buffer
+	jsonx.Indent(&text, raw, memberIndent, "  ")
+	m := format.DecodeMember(&doc)
+	r.members = append(r.members, rosterMember{m.AgentID, text.Bytes()})
+	r.config.Members = append(r.config.Members, m)
 }
 
-// encodeHead writes what c has beside its members over a roster's old content
-// (empty for a new one).
-func encodeHead(doc jsonx.Object, c roster.Roster) jsonx.Object {
-	amend(&doc, "name", c.Name, true)
-	amend(&doc, "description", c.Description, false)
-	amend(&doc, "createdAt", millis(c.CreatedAt), true)
-	amend(&doc, "leadAgentId", c.LeadAgentID, true)
-	amend(&doc, "leadSessionId", c.LeadSessionID, true)
-	if !doc.Has(membersKey) {
-		doc.Set(membersKey, noMembers)
+// with is the next version of the roster, with the content c. A member is the old
+// one with the same agent id.
+func (r *rosterFile) with(c roster.Roster) (*rosterFile, error) {
+	next := &rosterFile{head: format.EncodeRoster(r.head.Clone(), c), members: make([]rosterMember, 0, len(c.Members))}
+	config, err := format.DecodeRoster(&next.head)
+	if err != nil {
+		return nil, err
 	}
-	amendExtra(&doc, rosterKeys, c.Extra)
-	return doc
+	config.Members = make([]roster.Member, 0, len(c.Members))
+	next.config = config
+	for i, m := range c.Members {
+		was := r.find(m.AgentID, i)
+		if was >= 0 && sameMember(m, r.config.Members[was]) {
+			next.members = append(next.members, r.members[was])
+			next.config.Members = append(next.config.Members, r.config.Members[was])
+			continue
+		}
+		if err := next.addChanged(r, was, m); err != nil {
+			return nil, err
+		}
+	}
+	next.data, err = next.encode()
+	return next, err
 }
 
-// encodeMember writes m over the member's old content. A lead has no prompt,
-// colour, plan mode and backend at all (facts: claude-code §2.1, §4.1).
-func encodeMember(doc jsonx.Object, m roster.Member) jsonx.Object {
-	mate := m.BackendType != ""
-	amend(&doc, "agentId", m.AgentID, true)
-	amend(&doc, "name", m.Name, true)
-	amend(&doc, "agentType", m.AgentType, true)
-	amend(&doc, "model", m.Model, true)
-	amend(&doc, "prompt", m.Prompt, mate)
-	amend(&doc, "color", m.Color, mate)
-	amend(&doc, "planModeRequired", m.PlanModeRequired, mate)
-	amend(&doc, "joinedAt", millis(m.JoinedAt), true)
-	amend(&doc, "tmuxPaneId", m.PaneID, true)
-	amend(&doc, "cwd", m.Cwd, true)
-	amend(&doc, "subscriptions", list(m.Subscriptions), true)
-	amend(&doc, "backendType", m.BackendType, false)
-	if m.IsActive == nil {
-		doc.Delete("isActive")
+// addChanged adds a member, written over the one that stands in old at was, or
+// over none when that is -1.
+func (r *rosterFile) addChanged(old *rosterFile, was int, m roster.Member) error {
+	var doc jsonx.Object
+	if was >= 0 {
+		if err := json.Unmarshal(old.members[was].text, &doc); err != nil {
+			return err
+		}
 	}
-	amend(&doc, "isActive", m.IsActive, false)
-	amendExtra(&doc, memberKeys, m.Extra)
-	return doc
+	doc = format.EncodeMember(doc, m)
+	raw, err := doc.MarshalJSON()
+	if err == nil {
+		r.add(doc, raw)
+	}
+	return err
 }
 
-// millis is a time in milliseconds; other programs may write a fraction.
-type millis int64
+// at is the roster as the version key of a file.
+func (r *rosterFile) at(key fsx.Key) *rosterFile {
+	return &rosterFile{key: key, data: r.data, head: r.head, members: r.members, config: r.config}
+}
 
-func (m *millis) UnmarshalJSON(data []byte) error {
-	var n float64
-	if err := json.Unmarshal(data, &n); err != nil {
-		return fmt.Errorf("time in milliseconds: %w", err)
+// find is where the member with an agent id stands, or -1. Most stand where they
+// stood, or a little further on.
+func (r *rosterFile) find(id string, at int) int {
+	if at < len(r.members) {
+		if i := slices.IndexFunc(r.members[at:], func(m rosterMember) bool { return m.id == id }); i >= 0 {
+			return at + i
+		}
 	}
-	*m = millis(n)
-	return nil
+	return slices.IndexFunc(r.members, func(m rosterMember) bool { return m.id == id })
+}
+
+// encode spells the file.
+func (r *rosterFile) encode() ([]byte, error) {
+	head, err := jsonx.MarshalIndent(r.head)
+	if err != nil || len(r.members) == 0 {
+		return head, err
+	}
+	before, after, _ := bytes.Cut(head, append(slices.Clip(membersInHead), format.NoMembers...))
+	size := len(head) + len(membersInHead)
+	for _, m := range r.members {
+		size += len(m.text) + len(",\n") + len(memberIndent)
+	}
+	out := bytes.NewBuffer(make([]byte, 0, size))
+	out.Write(before)
+	out.Write(membersInHead)
+	separator := "["
+	for _, m := range r.members {
+		out.WriteString(separator + "\n" + memberIndent)
+		out.Write(m.text)
+		separator = ","
+	}
+	out.WriteString("\n  ]")
+	out.Write(after)
+	return out.Bytes(), nil
+}
+
+// sameMember reports whether two members say the same.
+func sameMember(a, b roster.Member) bool {
+	return a.AgentID == b.AgentID && a.Name == b.Name && a.AgentType == b.AgentType && a.Model == b.Model &&
+		a.Prompt == b.Prompt && a.Color == b.Color && a.PlanModeRequired == b.PlanModeRequired &&
+		a.JoinedAt == b.JoinedAt && a.PaneID == b.PaneID && a.Cwd == b.Cwd && a.BackendType == b.BackendType &&
+		slices.Equal(a.Subscriptions, b.Subscriptions) && sameFlag(a.IsActive, b.IsActive) && a.Extra.Equal(&b.Extra)
+}
+
+func sameFlag(a, b *bool) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// ownRoster is a copy that the caller may change in every part.
+func ownRoster(c roster.Roster) roster.Roster {
+	c.Extra = c.Extra.Clone()
+	c.Members = slices.Clone(c.Members)
+	for i := range c.Members {
+		m := &c.Members[i]
+		m.Subscriptions, m.Extra = slices.Clone(m.Subscriptions), m.Extra.Clone()
+		if m.IsActive != nil {
+			m.IsActive = new(*m.IsActive)
+		}
+	}
+	return c
 }

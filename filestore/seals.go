@@ -26,9 +26,10 @@ import (
 // brings a newline at both its ends. Nothing is ever cut off: between a look at
 // the end and the cut another process may have added to it.
 type seals struct {
-	*Store
-	mu    sync.Mutex
-	files map[string]*sealFile // by path: the newest version that we have read
+	*files
+	keys *keyring
+	mu   sync.Mutex
+	read map[string]*sealFile // by path: the newest version that we have read
 }
 
 // errNobody says that an address is that of no agent.
@@ -156,7 +157,7 @@ const (
 func (s *seals) forget(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.files, path)
+	delete(s.read, path)
 }
 
 // has reports whether a file, which is the version now or a later one, has a
@@ -182,7 +183,7 @@ func (s *seals) has(path string, now fsx.Key, line string) (bool, error) {
 func (s *seals) lookUp(path string, now fsx.Key, wanted sealDigest) (known *sealFile, found, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known = s.files[path]
+	known = s.read[path]
 	if known == nil || known.key != now {
 		return known, false, false
 	}
@@ -198,10 +199,10 @@ func (s *seals) learn(path string, next *sealFile, added []sealDigest, wanted se
 	for _, line := range added {
 		next.lines[line] = struct{}{}
 	}
-	if s.files == nil {
-		s.files = make(map[string]*sealFile)
+	if s.read == nil {
+		s.read = make(map[string]*sealFile)
 	}
-	s.files[path] = next
+	s.read[path] = next
 	_, found = next.lines[wanted]
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadre-dev/cadre/internal/journal"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -87,7 +88,7 @@ func (ts *transcripts) describe(path string, ref transcript.Ref) (transcript.Inf
 		return transcript.Info{}, err
 	}
 	info := transcript.Info{Ref: ref, Updated: stat.ModTime(), Size: stat.Size()}
-	err = scanLines(ts.fsys, path, headBytes, func(line []byte) error {
+	err = journal.Scan(ts.fsys, path, headBytes, func(line []byte) error {
 		var e transcript.Entry
 		if e.UnmarshalJSON(line) != nil {
 			return nil
@@ -102,7 +103,7 @@ func (ts *transcripts) describe(path string, ref transcript.Ref) (transcript.Inf
 			info.FirstAsk = shorten(transcript.WithoutReminders(transcript.JoinText(e.Message.Content)))
 		}
 		if info.FirstAsk != "" && info.Ref.Project != "" {
-			return errStop
+			return journal.ErrStop
 		}
 		return nil
 	})

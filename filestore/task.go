@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/cadre-dev/cadre/filestore/internal/format"
+	"github.com/cadre-dev/cadre/internal/filewatch"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/task"
 )
@@ -19,7 +22,10 @@ import (
 // locked too, since other programs claim under "<id>.json.lock" alone (facts:
 // claude-code §3, §8).
 type tasks struct {
-	*Store
+	*files
+	poll    time.Duration
+	watcher *filewatch.Watcher
+
 	mu         sync.Mutex
 	lists      map[string]*taskIndex // by folder: what we have seen last
 	stale      map[string]staleIDs   // by folder
@@ -53,7 +59,7 @@ func (ts *tasks) Get(ctx context.Context, list, id string) (task.Task, error) {
 	if err == nil {
 		err = f.err
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoTask) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, format.ErrNoTask) {
 		err = task.ErrNotFound
 	}
 	if err != nil {
@@ -193,7 +199,7 @@ func (ts *tasks) Watch(list string) (<-chan struct{}, func()) {
 	if err != nil {
 		return make(chan struct{}), func() {}
 	}
-	return ts.hub.watchFolder(folder)
+	return ts.watcher.Folder(folder)
 }
 
 // errNoList says that there is no folder to change anything in.

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/filestore/internal/format"
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/task"
 )
 
@@ -148,7 +150,7 @@ func (ts *tasks) readAll(ctx context.Context, folder string) (*taskIndex, error)
 // the watch found changed. Without a watch, it looks at all every poll interval.
 func (ts *tasks) refresh(ctx context.Context, folder string) (*taskIndex, error) {
 	known, stale := ts.remembered(folder)
-	if known == nil || time.Since(known.readAt) > ts.poll && !ts.hub.watchesFolder(folder) {
+	if known == nil || time.Since(known.readAt) > ts.poll && !ts.watcher.IsWatched(folder) {
 		return ts.readAll(ctx, folder)
 	}
 	changed, mark, complete, err := ts.changesSince(folder, known.mark)
@@ -234,11 +236,11 @@ func (ts *tasks) loadFile(ctx context.Context, folder, id string, known *taskFil
 	}
 	var f *taskFile
 	key, err := ts.readShared(ctx, path, maxTask, func(data []byte) (err error) {
-		f, err = decodeTask(id, data)
+		f, err = newTaskFile(id, data)
 		return err
 	})
-	if isDamage(err) && ts.damaged.staysUnreadable(path, err) {
-		ts.damaged.warnOnce(path, fmt.Errorf("task #%s is left out: %w", id, err))
+	if isDamage(err) && ts.staysUnreadable(path, err) {
+		ts.warnOnce(path, fmt.Errorf("task #%s is left out: %w", id, err))
 		f, err, key = unreadableTask(id, err), nil, fsx.KeyOf(info)
 	}
 	if err != nil {
@@ -325,4 +327,38 @@ func (ts *tasks) folder(list string) (string, error) {
 		return "", fmt.Errorf("task list without a name")
 	}
 	return ts.root.TaskList(list), nil
+}
+
+// unreadable is the status that a damaged task file gets in memory: it is not
+// listed and never written, but what waits for it goes on waiting.
+const unreadable task.Status = "unreadable"
+
+// taskFile is one version of a task file. It is not changed once made.
+type taskFile struct {
+	id     string
+	number int // of the id, for ordering
+	key    fsx.Key
+	task   task.Task // without an ID when err is errNoTask
+	doc    jsonx.Object
+	err    error // errNoTask, or why it cannot be read
+}
+
+func unreadableTask(id string, err error) *taskFile {
+	return &taskFile{id: id, number: task.Number(id), task: task.Task{ID: id, Status: unreadable}, err: err}
+}
+
+// newTaskFile is the version of a file with this content.
+func newTaskFile(id string, data []byte) (*taskFile, error) {
+	t, doc, err := format.DecodeTask(id, data)
+	if err != nil && !errors.Is(err, format.ErrNoTask) {
+		return nil, err
+	}
+	return &taskFile{id: id, number: task.Number(id), task: t, doc: doc, err: err}, nil
+}
+
+// mayHeal reports whether the file may become readable without looking changed, as
+// one does that others were kept from reading.
+func (f *taskFile) mayHeal() bool {
+	var torn *TornError
+	return f.task.Status == unreadable && !errors.As(f.err, &torn)
 }

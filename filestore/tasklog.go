@@ -170,7 +170,7 @@ func (ts *tasks) openChangeLog(path string) (fsx.File, error) {
 	const how = os.O_WRONLY | os.O_APPEND | os.O_CREATE
 	f, err := ts.fsys.OpenFile(path, how, layout.FileMode)
 	if errors.Is(err, fsx.ErrNotRegular) {
-		if err = ts.damaged.setAside(path, err); err == nil {
+		if err = ts.setAside(path, err); err == nil {
 			f, err = ts.fsys.OpenFile(path, how, layout.FileMode)
 		}
 	}

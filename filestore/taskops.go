@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cadre-dev/cadre/filestore/internal/format"
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/task"
 )
@@ -50,7 +51,7 @@ func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
 		if _, err := tx.own(need...); err != nil {
 			return task.Outcome{}, err
 		}
-		if f := tx.list.find(id); f == nil || errors.Is(f.err, errNoTask) {
+		if f := tx.list.find(id); f == nil || errors.Is(f.err, format.ErrNoTask) {
 			return task.Outcome{}, fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
 		} else if f.err != nil {
 			return task.Outcome{}, f.err
@@ -130,7 +131,7 @@ func (tx *taskTx) claim(owner string) (t task.Task, ok bool, err error) {
 		// It, and what it waited for, must be so on disk too.
 		_, err := tx.own(f.id)
 		if errors.Is(err, dirlock.ErrShape) { // nobody will ever have this one's lock
-			tx.damaged.warnOnce(tx.path(f.id), fmt.Errorf("task #%s cannot be claimed: %w", f.id, err))
+			tx.warnOnce(tx.path(f.id), fmt.Errorf("task #%s cannot be claimed: %w", f.id, err))
 			tx.list.put(unreadableTask(f.id, err))
 			continue
 		}
@@ -171,7 +172,7 @@ func (tx *taskTx) release(owner string) ([]task.Task, error) {
 		}
 		t := f.task
 		t.Owner, t.Status = "", task.Pending
-		doc := encodeTask(f.doc, t)
+		doc := format.EncodeTask(f.doc, t)
 		doc.Delete("owner") // as the clean-up after a shutdown leaves it (facts: claude-code §3.1)
 		if err := tx.write(doc, f); err != nil {
 			return nil, err

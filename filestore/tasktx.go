@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cadre-dev/cadre/filestore/internal/format"
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -71,7 +72,7 @@ func (ts *tasks) change(ctx context.Context, folder string, fresh freshness, ste
 		return err
 	})
 	for id, key := range wrote {
-		ts.hub.wrote(filepath.Join(folder, id+".json"), key)
+		ts.watcher.Wrote(filepath.Join(folder, id+".json"), key)
 	}
 	return err
 }
@@ -186,7 +187,7 @@ func (tx *taskTx) save(t task.Task) error {
 	if old.err != nil {
 		return fmt.Errorf("task #%s: %w", t.ID, old.err)
 	}
-	return tx.write(encodeTask(old.doc, t), old)
+	return tx.write(format.EncodeTask(old.doc, t), old)
 }
 
 func (tx *taskTx) write(doc jsonx.Object, old *taskFile) error {
@@ -194,7 +195,7 @@ func (tx *taskTx) write(doc jsonx.Object, old *taskFile) error {
 	if err != nil {
 		return err
 	}
-	f, err := decodeTask(old.id, data)
+	f, err := newTaskFile(old.id, data)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (tx *taskTx) remove(old *taskFile) error {
 	}
 	var err error
 	if old.task.Status == unreadable {
-		err = tx.damaged.setAside(tx.path(old.id), old.err)
+		err = tx.setAside(tx.path(old.id), old.err)
 	} else {
 		err = tx.fsys.Remove(tx.path(old.id))
 	}
@@ -228,7 +229,7 @@ func (tx *taskTx) remove(old *taskFile) error {
 // did notes a write or removal, and how to undo it.
 func (tx *taskTx) did(id string, now fsx.Key, old *taskFile) {
 	tx.wrote[id] = now
-	tx.hub.knows(tx.path(id), now)
+	tx.watcher.Expect(tx.path(id), now)
 	if old.err == nil { // a file that we could not read is not made again
 		tx.undo = append(tx.undo, func() error { return tx.restore(old, now) })
 	}
@@ -261,7 +262,7 @@ func (tx *taskTx) highWater() (int, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
 	case isDamage(err):
-		tx.damaged.warnOnce(path, err)
+		tx.warnOnce(path, err)
 		return 0, nil
 	}
 	return mark, err
@@ -274,7 +275,7 @@ func (tx *taskTx) raiseHighWater(n int) error {
 		return err
 	}
 	path := filepath.Join(tx.folder, highWaterMark)
-	return tx.damaged.overDamage(path, func() error {
+	return tx.overDamage(path, func() error {
 		_, err := fsx.WriteAtomic(tx.fsys, path, []byte(strconv.Itoa(n)),
 			fsx.WriteOptions{Mode: layout.FileMode, Sync: tx.sync, Ready: tx.lock.Held})
 		return err

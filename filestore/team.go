@@ -22,7 +22,7 @@ import (
 // lock "config.json.lock". Other programs write it without a lock (facts:
 // claude-code §2.3), so a change starts over when the file is not what was read.
 type teams struct {
-	*Store
+	*files
 	mu     sync.Mutex
 	seen   map[string]*rosterFile // by path: the newest versions that we know
 	coming map[string]*rosterFile // by path: what we are writing at this moment

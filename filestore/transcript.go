@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
+	"github.com/cadre-dev/cadre/internal/journal"
+	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/lease"
 	"github.com/cadre-dev/cadre/transcript"
@@ -17,7 +19,7 @@ import (
 
 // transcripts implements [transcript.Store]: a JSONL file per session (facts:
 // claude-code §11), with a lease and receipts in our side folder.
-type transcripts struct{ *Store }
+type transcripts struct{ *files }
 
 func (ts *transcripts) Open(ctx context.Context, ref transcript.Ref) (transcript.Log, error) {
 	l, err := ts.open(ctx, ref)
@@ -36,8 +38,8 @@ func (ts *transcripts) open(ctx context.Context, ref transcript.Ref) (*log, erro
 		return nil, err
 	}
 	return &log{
-		Store: ts.Store, ref: ref, lease: held,
-		lines:    ts.journal(ts.path(ref)),
+		transcripts: ts, ref: ref, lease: held,
+		lines:    ts.journal(ts.transcript(ref)),
 		receipts: ts.journal(ts.side(ref, "receipts")),
 	}, nil
 }
@@ -59,6 +61,77 @@ func (ts *transcripts) acquire(ctx context.Context, ref transcript.Ref) (*lease.
 	return held, err
 }
 
+// log implements [transcript.Log].
+type log struct {
+	*transcripts
+	ref      transcript.Ref
+	lease    *lease.Lease
+	lines    *journal.File
+	receipts *journal.File
+}
+
+func (l *log) Entries(context.Context) ([]transcript.Entry, error) {
+	entries, err := l.read(l.ref, l.lines.Visible())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read transcript %s: %w", l.ref, err)
+	}
+	return entries, nil
+}
+
+func (l *log) Append(ctx context.Context, entries ...transcript.Entry) error {
+	if err := l.append(ctx, entries); err != nil {
+		return fmt.Errorf("append to transcript %s: %w", l.ref, err)
+	}
+	return nil
+}
+
+func (l *log) append(ctx context.Context, entries []transcript.Entry) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var lines, receipts []byte
+	for _, e := range entries {
+		line, err := e.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+		if len(e.Receipts) > 0 {
+			receipts = append(append(receipts, jsonx.MustMarshal(receipt{e.UUID, e.Receipts})...), '\n')
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	// Receipts first: without its entry a receipt counts for nothing, but an
+	// entry without its receipts would be shown twice after a kill.
+	if len(receipts) > 0 {
+		if err := l.receipts.Append(receipts); err != nil {
+			return err
+		}
+	}
+	return l.lines.Append(lines)
+}
+
+// Rest closes the files until the next Append, so that a log at rest holds no more
+// than its lease: one open file.
+func (l *log) Rest() error {
+	if err := errors.Join(l.lines.Close(), l.receipts.Close()); err != nil {
+		return fmt.Errorf("let transcript %s rest: %w", l.ref, err)
+	}
+	return nil
+}
+
+func (l *log) Close() error {
+	if err := errors.Join(l.lines.Close(), l.receipts.Close(), l.lease.Release()); err != nil {
+		return fmt.Errorf("close transcript %s: %w", l.ref, err)
+	}
+	return nil
+}
+
 func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) ([]transcript.Entry, error) {
 	err := checkRef(ref)
 	var entries []transcript.Entry
@@ -78,7 +151,7 @@ func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (bool, erro
 	err := checkRef(ref)
 	there := false
 	if err == nil {
-		there, err = ts.hasEntry(ts.path(ref))
+		there, err = ts.hasEntry(ts.transcript(ref))
 	}
 	if err != nil {
 		return false, fmt.Errorf("find transcript %s: %w", ref, err)
@@ -89,11 +162,11 @@ func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (bool, erro
 // hasEntry reports whether a user or assistant entry stands in a file. A process that
 // is killed before it has written its first one leaves an empty file, or a torn line.
 func (ts *transcripts) hasEntry(path string) (found bool, err error) {
-	err = scanLines(ts.fsys, path, 1<<63-1, func(line []byte) error {
+	err = journal.Scan(ts.fsys, path, 1<<63-1, func(line []byte) error {
 		var e transcript.Entry
 		if e.UnmarshalJSON(line) == nil && isKept(e) {
 			found = true
-			return errStop
+			return journal.ErrStop
 		}
 		return nil
 	})
@@ -110,14 +183,14 @@ func isKept(e transcript.Entry) bool {
 }
 
 // read loads the entries in the first limit bytes, with their receipts.
-func (s *Store) read(ref transcript.Ref, limit int64) ([]transcript.Entry, error) {
-	receipts, err := s.readReceipts(ref)
+func (ts *transcripts) read(ref transcript.Ref, limit int64) ([]transcript.Entry, error) {
+	receipts, err := ts.readReceipts(ref)
 	if err != nil {
 		return nil, err
 	}
 	var entries []transcript.Entry
 	skipped := 0
-	err = scanLines(s.fsys, s.path(ref), limit, func(line []byte) error {
+	err = journal.Scan(ts.fsys, ts.transcript(ref), limit, func(line []byte) error {
 		var e transcript.Entry
 		if e.UnmarshalJSON(line) != nil {
 			skipped++
@@ -130,7 +203,7 @@ func (s *Store) read(ref transcript.Ref, limit int64) ([]transcript.Entry, error
 		return nil
 	})
 	if err == nil && skipped > 0 {
-		s.warn(fmt.Errorf("%s: %d torn or damaged lines were skipped", s.path(ref), skipped))
+		ts.warn(fmt.Errorf("%s: %d torn or damaged lines were skipped", ts.transcript(ref), skipped))
 	}
 	return entries, err
 }
@@ -142,9 +215,9 @@ type receipt struct {
 	Receipts []string `json:"receipts"`
 }
 
-func (s *Store) readReceipts(ref transcript.Ref) (map[string][]string, error) {
+func (ts *transcripts) readReceipts(ref transcript.Ref) (map[string][]string, error) {
 	receipts := make(map[string][]string)
-	err := scanLines(s.fsys, s.side(ref, "receipts"), 1<<63-1, func(line []byte) error {
+	err := journal.Scan(ts.fsys, ts.side(ref, "receipts"), 1<<63-1, func(line []byte) error {
 		var r receipt
 		if json.Unmarshal(line, &r) == nil {
 			receipts[r.UUID] = r.Receipts
@@ -172,7 +245,7 @@ func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
 		return errors.New("only a main session can be removed")
 	}
 	folder := ts.sessionFolder(ref)
-	file, err := ts.exists(ts.path(ref))
+	file, err := ts.exists(ts.transcript(ref))
 	if err == nil && !file {
 		var beside bool
 		if beside, err = ts.exists(folder); err == nil && !beside {
@@ -223,7 +296,7 @@ func (ts *transcripts) acquireAll(ctx context.Context, ref transcript.Ref) ([]*l
 
 // removeFiles deletes the transcript first: from then on there is no session.
 func (ts *transcripts) removeFiles(ref transcript.Ref) error {
-	if err := fsx.RemoveAll(ts.fsys, ts.path(ref)); err != nil {
+	if err := fsx.RemoveAll(ts.fsys, ts.transcript(ref)); err != nil {
 		return err
 	}
 	folder := ts.sessionFolder(ref)
@@ -243,18 +316,18 @@ func (ts *transcripts) removeFiles(ref transcript.Ref) error {
 	return nil
 }
 
-func (s *Store) path(ref transcript.Ref) string {
+func (s *files) transcript(ref transcript.Ref) string {
 	return s.root.Transcript(ref.Project, ref.Session, ref.Agent)
 }
 
-func (s *Store) side(ref transcript.Ref, what string) string {
+func (s *files) side(ref transcript.Ref, what string) string {
 	return s.root.Side(ref.Project, ref.Session, ref.Agent, what)
 }
 
 // sessionFolder holds everything beside a main session's transcript.
-func (s *Store) sessionFolder(ref transcript.Ref) string {
+func (ts *transcripts) sessionFolder(ref transcript.Ref) string {
 	main := transcript.Ref{Project: ref.Project, Session: ref.Session}
-	return filepath.Dir(filepath.Dir(s.side(main, "lease")))
+	return filepath.Dir(filepath.Dir(ts.side(main, "lease")))
 }
 
 // checkRef refuses names that would leave the project's folder.

@@ -1,4 +1,6 @@
-package filestore
+// Package journal appends lines to files and reads them back, so that neither a kill nor
+// a full disk in the middle of a write spoils what was written before or after.
+package journal
 
 import (
 	"bufio"
@@ -7,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -14,29 +17,31 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// journal appends lines to a file that we alone write, or another program that
-// appends whole lines too. An append is one write: all of it counts, or nothing.
-// The file is made by the first one.
-type journal struct {
+// File is a file that grows by whole lines. Nobody else writes to it, or another
+// program that appends whole lines too. It is used by one goroutine at a time.
+type File struct {
 	fsys fsx.FS
 	sync bool
 	path string
 
-	file fsx.File // nil while it is not open
-	end  int64    // where our last append ended, so that a line starts there; -1: not known
-	junk *junk    // what a failed append left and could not be taken back
+	file    fsx.File // nil while it is not open
+	end     int64    // where our last append ended, so that a line starts there; -1: not known
+	partial *part    // of an append that failed, where it could not be cut off
 }
 
-// junk is a part of an append that failed.
-type junk struct{ start, size int64 }
+// part is what a failed append has written.
+type part struct{ start, size int64 }
 
-func (s *Store) journal(path string) *journal {
-	return &journal{fsys: s.fsys, sync: s.sync, path: path, end: -1}
+// New is the file at path, which the first append makes. With sync, what was appended
+// survives a loss of power.
+func New(fsys fsx.FS, path string, sync bool) *File {
+	return &File{fsys: fsys, sync: sync, path: path, end: -1}
 }
 
-// append writes lines, which end with a newline. After an error nothing of them
-// is in the file, or it is taken back before the next append.
-func (j *journal) append(lines []byte) error {
+// Append adds lines, which end with a newline, in one write: all of them count, or none.
+// After an error nothing of them is in the file, or it is cut off before the next append.
+// The file stays open until Close.
+func (j *File) Append(lines []byte) error {
 	if err := j.open(); err != nil {
 		return err
 	}
@@ -57,14 +62,14 @@ func (j *journal) append(lines []byte) error {
 		err = j.file.Sync()
 	}
 	if err != nil {
-		j.junk = &junk{start, int64(n)}
-		return errors.Join(err, j.takeBack())
+		j.partial = &part{start, int64(n)}
+		return errors.Join(err, j.cutPartial())
 	}
 	j.end = start + int64(n)
 	return nil
 }
 
-func (j *journal) open() error {
+func (j *File) open() error {
 	if j.file != nil {
 		return nil
 	}
@@ -89,8 +94,8 @@ func (j *journal) open() error {
 }
 
 // start is where the next append goes.
-func (j *journal) start() (int64, error) {
-	if err := j.takeBack(); err != nil {
+func (j *File) start() (int64, error) {
+	if err := j.cutPartial(); err != nil {
 		return 0, err
 	}
 	info, err := j.file.Stat()
@@ -102,7 +107,7 @@ func (j *journal) start() (int64, error) {
 
 // atLineStart reports whether a line starts at this end of the file. It does
 // not after a kill in the middle of a write.
-func (j *journal) atLineStart(at int64) (bool, error) {
+func (j *File) atLineStart(at int64) (bool, error) {
 	if at == 0 || at == j.end {
 		return true, nil
 	}
@@ -113,35 +118,36 @@ func (j *journal) atLineStart(at int64) (bool, error) {
 	return last[0] == '\n', nil
 }
 
-// takeBack cuts off what a failed append left, unless another program wrote
-// behind it: then the line stays torn, and is skipped by every reader.
-func (j *journal) takeBack() error {
-	if j.junk == nil {
+// cutPartial cuts off what a failed append has written, unless another program wrote
+// behind it: then the line stays torn, and every reader skips it.
+func (j *File) cutPartial() error {
+	if j.partial == nil {
 		return nil
 	}
 	info, err := j.file.Stat()
 	if err != nil {
 		return err
 	}
-	if info.Size() <= j.junk.start+j.junk.size {
-		if err := j.file.Truncate(j.junk.start); err != nil {
+	if info.Size() <= j.partial.start+j.partial.size {
+		if err := j.file.Truncate(j.partial.start); err != nil {
 			return err
 		}
 	}
-	j.junk, j.end = nil, -1
+	j.partial, j.end = nil, -1
 	return nil
 }
 
-// visible is how much of the file counts: all of it, or what stands before the
-// rest of a failed append.
-func (j *journal) visible() int64 {
-	if j.junk != nil {
-		return j.junk.start
+// Visible is how many bytes of the file count: all of them, or those before what a
+// failed append has left.
+func (j *File) Visible() int64 {
+	if j.partial != nil {
+		return j.partial.start
 	}
-	return 1<<63 - 1
+	return math.MaxInt64
 }
 
-func (j *journal) close() error {
+// Close closes the file until the next append.
+func (j *File) Close() error {
 	if j.file == nil {
 		return nil
 	}
@@ -153,13 +159,14 @@ func (j *journal) close() error {
 // maxLine is the longest line that we read; a longer one is skipped.
 const maxLine = 256 << 20
 
-// errStop ends scanLines early, without an error.
-var errStop = errors.New("enough lines")
+// ErrStop ends [Scan] early, without an error.
+var ErrStop = errors.New("enough lines")
 
-// scanLines calls each with every line of a file up to limit bytes, without its
-// newline; the slice is good until each returns. A line that is too long is nil.
-// The last line may be torn.
-func scanLines(fsys fsx.FS, path string, limit int64, each func(line []byte) error) (err error) {
+// Scan calls each with every line in the first limit bytes of a file, without its
+// newline and surrounding white space; empty ones are passed over. The slice is valid
+// until each returns, and nil for a line that is too long to be read. The last line may
+// be torn. An error of each ends the scan and is returned, unless it is [ErrStop].
+func Scan(fsys fsx.FS, path string, limit int64, each func(line []byte) error) (err error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -198,7 +205,7 @@ func scanLines(fsys fsx.FS, path string, limit int64, each func(line []byte) err
 }
 
 func ignoreStop(err error) error {
-	if errors.Is(err, errStop) {
+	if errors.Is(err, ErrStop) {
 		return nil
 	}
 	return err

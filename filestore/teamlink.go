@@ -30,21 +30,21 @@ var ErrOccupied = errors.New("something else stands there; name the team otherwi
 // that both see, and lock, the same files. To show it again does nothing. The links
 // go with the team. Errors: [ErrOccupied].
 func (s *Store) ShowTeam(ctx context.Context, name string, to layout.Root) error {
-	if err := s.showTeam(ctx, name, to); err != nil {
+	if err := s.teams.show(ctx, name, to); err != nil {
 		return fmt.Errorf("show team %q in %s: %w", name, to, err)
 	}
 	return nil
 }
 
-func (s *Store) showTeam(ctx context.Context, name string, to layout.Root) error {
-	if err := fsx.MkdirOwn(s.fsys, s.root.TaskList(name), layout.DirMode); err != nil {
+func (ts *teams) show(ctx context.Context, name string, to layout.Root) error {
+	if err := fsx.MkdirOwn(ts.fsys, ts.root.TaskList(name), layout.DirMode); err != nil {
 		return err
 	}
 	// On record first: what is not cannot be removed after a crash.
-	err := s.Records().Put(ctx, name, recordShown, layout.Slug(string(to)), jsonx.MustMarshal(shown{to}))
-	for _, l := range s.linksOf(name, to) {
+	err := (&records{ts.files}).Put(ctx, name, recordShown, layout.Slug(string(to)), jsonx.MustMarshal(shown{to}))
+	for _, l := range ts.linksOf(name, to) {
 		if err == nil {
-			err = s.link(l)
+			err = ts.link(l)
 		}
 	}
 	return err
@@ -53,49 +53,49 @@ func (s *Store) showTeam(ctx context.Context, name string, to layout.Root) error
 // link is a symbolic link under another root to a folder of ours.
 type link struct{ path, target string }
 
-func (s *Store) linksOf(name string, to layout.Root) []link {
-	return []link{{to.TeamDir(name), s.root.TeamDir(name)}, {to.TaskList(name), s.root.TaskList(name)}}
+func (ts *teams) linksOf(name string, to layout.Root) []link {
+	return []link{{to.TeamDir(name), ts.root.TeamDir(name)}, {to.TaskList(name), ts.root.TaskList(name)}}
 }
 
 // link makes a link, also where one of a team that is gone has stayed.
-func (s *Store) link(l link) error {
-	if err := fsx.MkdirAll(s.fsys, filepath.Dir(l.path), layout.DirMode); err != nil {
+func (ts *teams) link(l link) error {
+	if err := fsx.MkdirAll(ts.fsys, filepath.Dir(l.path), layout.DirMode); err != nil {
 		return err
 	}
-	err := s.fsys.Symlink(l.target, l.path)
+	err := ts.fsys.Symlink(l.target, l.path)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if same, err := s.sameFolder(l); same || err != nil {
+	if same, err := ts.sameFolder(l); same || err != nil {
 		return err
 	}
-	old, err := s.fsys.Readlink(l.path)
+	old, err := ts.fsys.Readlink(l.path)
 	if err == nil && old == l.target {
 		return nil
 	}
 	if err == nil {
-		_, err = s.fsys.Lstat(old)
+		_, err = ts.fsys.Lstat(old)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return &fs.PathError{Op: "link", Path: l.path, Err: ErrOccupied}
 	}
-	return errors.Join(s.fsys.Remove(l.path), s.fsys.Symlink(l.target, l.path))
+	return errors.Join(ts.fsys.Remove(l.path), ts.fsys.Symlink(l.target, l.path))
 }
 
 // sameFolder reports whether both ends of a link are one folder: the other root may
 // be ours by another path.
-func (s *Store) sameFolder(l link) (bool, error) {
-	at, err := s.fsys.Lstat(l.path)
+func (ts *teams) sameFolder(l link) (bool, error) {
+	at, err := ts.fsys.Lstat(l.path)
 	if err != nil {
 		return false, err
 	}
-	ours, err := s.fsys.Lstat(l.target)
+	ours, err := ts.fsys.Lstat(l.target)
 	return err == nil && os.SameFile(at, ours), err
 }
 
 // unshow removes the links to a team, and nothing else that stands in their place.
-func (s *Store) unshow(ctx context.Context, name string) error {
-	docs, err := s.Records().All(ctx, name, recordShown)
+func (ts *teams) unshow(ctx context.Context, name string) error {
+	docs, err := (&records{ts.files}).All(ctx, name, recordShown)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func (s *Store) unshow(ctx context.Context, name string) error {
 		if err := json.Unmarshal(doc, &where); err != nil {
 			return err
 		}
-		for _, l := range s.linksOf(name, where.Root) {
-			if at, err := s.fsys.Readlink(l.path); err != nil || at != l.target {
+		for _, l := range ts.linksOf(name, where.Root) {
+			if at, err := ts.fsys.Readlink(l.path); err != nil || at != l.target {
 				continue
 			}
-			if err := s.fsys.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := ts.fsys.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

@@ -22,13 +22,13 @@ const ownLock = ".own"
 
 // makeBelow makes a folder of ours below base, which must exist: a team that was
 // removed is not brought back.
-func (s *Store) makeBelow(base, folder string) error {
+func (s *files) makeBelow(base, folder string) error {
 	return fsx.MkdirBelow(s.fsys, base, folder, layout.DirMode, s.sync)
 }
 
 // makeTeamSide makes a folder of ours in a team's: [roster.ErrNotFound] when there
 // is no such team.
-func (s *Store) makeTeamSide(name, what string) error {
+func (s *files) makeTeamSide(name, what string) error {
 	err := fsx.IsFolder(s.fsys, s.root.TeamDir(name))
 	if err == nil {
 		err = s.makeBelow(s.root.TeamDir(name), s.root.TeamSide(name, what))
@@ -46,7 +46,7 @@ func teamGone(err error) error {
 
 // lockedOwn calls change while it holds the lock of a folder of ours, which
 // exists. When the last holder was killed, sweep is called first.
-func (s *Store) lockedOwn(ctx context.Context, folder string, sweep func() error, change func(*dirlock.Lock) error) error {
+func (s *files) lockedOwn(ctx context.Context, folder string, sweep func() error, change func(*dirlock.Lock) error) error {
 	return s.locked(ctx, filepath.Join(folder, ownLock), func(lock *dirlock.Lock) error {
 		if lock.Recovered() {
 			if err := sweep(); err != nil {
@@ -58,14 +58,14 @@ func (s *Store) lockedOwn(ctx context.Context, folder string, sweep func() error
 }
 
 // sweepOwn deletes the temporary files in a folder of ours whose lock is held.
-func (s *Store) sweepOwn(folder string) func() error {
+func (s *files) sweepOwn(folder string) func() error {
 	return func() error { return fsx.SweepTemps(s.fsys, folder, "") }
 }
 
 // writeOwn replaces a file, or makes it, in a folder of ours whose lock is held.
-func (s *Store) writeOwn(path string, data []byte, lock *dirlock.Lock) (fsx.Key, error) {
+func (s *files) writeOwn(path string, data []byte, lock *dirlock.Lock) (fsx.Key, error) {
 	var info fs.FileInfo
-	err := s.damaged.overDamage(path, func() (err error) {
+	err := s.overDamage(path, func() (err error) {
 		info, err = fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync, Ready: lock.Held})
 		return err
 	})
@@ -74,10 +74,10 @@ func (s *Store) writeOwn(path string, data []byte, lock *dirlock.Lock) (fsx.Key,
 
 // removeOwn deletes a file; a missing one is no error. What is no file there is kept
 // aside.
-func (s *Store) removeOwn(path string) error {
+func (s *files) removeOwn(path string) error {
 	info, err := s.fsys.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		return s.damaged.setAside(path, &fs.PathError{Op: "remove", Path: path, Err: fsx.ErrNotRegular})
+		return s.setAside(path, &fs.PathError{Op: "remove", Path: path, Err: fsx.ErrNotRegular})
 	}
 	if err == nil {
 		err = s.fsys.Remove(path)
