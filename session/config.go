@@ -73,8 +73,9 @@ type Life interface {
 	// Idle is called each time the session has become idle, with the turn that just
 	// ended, and again with nil on each signal of Wake while it stays idle; not
 	// before its first turn. It may return input that it found (a claimed task), or
-	// [ErrLeave] to end the session. It runs on its own goroutine and may block; no
-	// turn begins before it has returned.
+	// [ErrLeave] to end the session; after any other error it is called again a little
+	// later. It runs on its own goroutine and may block; no turn begins before it has
+	// returned.
 	Idle(ctx context.Context, last *event.Outcome) (*Input, error)
 	// Wake is always the same channel, or nil.
 	Wake() <-chan struct{}

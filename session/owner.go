@@ -47,12 +47,22 @@ type idleness struct {
 	idleDone chan idleResult
 	lastEnd  *event.Outcome // the turn that it has not been called with yet
 	woken    bool           // a signal of Wake came while it ran
-	begun    bool           // there was a turn
+	repeat   idleRepeat
+	begun    bool // there was a turn
 }
 
 type idleResult struct {
-	in  *Input
-	err error
+	last *event.Outcome // what it was called with
+	in   *Input
+	err  error
+}
+
+// idleRepeat is a call of [Life.Idle] that failed: whoever is to know that the agent is
+// idle waits for it, so it is made again after a pause.
+type idleRepeat struct {
+	due  <-chan time.Time // nil: there is none
+	last *event.Outcome
+	told string // the error that a person was told
 }
 
 func newOwner(s *Session, cfg Config) *owner {
@@ -110,6 +120,8 @@ func (o *owner) takeNext(life context.Context) {
 		o.endIdle(res)
 	case <-o.wake():
 		o.woken = true
+	case <-o.repeat.due:
+		o.repeatIdle()
 	case <-o.acks.done:
 		o.acks.running = false
 		if !o.acks.pending() {
@@ -155,7 +167,7 @@ func (o *owner) startIdle(life context.Context) {
 	o.lastEnd, o.woken, o.idling = nil, false, true
 	go func() {
 		in, err := o.cfg.Life.Idle(life, last)
-		o.idleDone <- idleResult{in, err}
+		o.idleDone <- idleResult{last, in, err}
 	}()
 }
 
@@ -164,12 +176,28 @@ func (o *owner) endIdle(res idleResult) {
 	switch {
 	case errors.Is(res.err, ErrLeave):
 		o.leave(ErrLeave)
-	case res.err != nil && o.closing == nil:
-		o.warn(res.err)
+	case res.err == nil:
+		o.repeat.told = ""
+	case o.closing == nil:
+		o.repeat.due, o.repeat.last = time.After(sourcePause), res.last
+		if text := res.err.Error(); text != o.repeat.told {
+			o.repeat.told = text
+			o.warn(res.err)
+		}
 	}
 	if res.in != nil {
 		o.queueInput(*res.in)
 	}
+}
+
+// repeatIdle has Life.Idle called once more with what it failed on, unless something has
+// happened since that it is to be called with.
+func (o *owner) repeatIdle() {
+	if o.lastEnd == nil {
+		o.lastEnd = o.repeat.last
+	}
+	o.woken = o.woken || o.lastEnd == nil
+	o.repeat.due, o.repeat.last = nil, nil
 }
 
 // wake is the wake channel while its signals matter.

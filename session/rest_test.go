@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,14 +135,14 @@ func TestTheSessionsThatRestedLastRemember(t *testing.T) {
 func TestMemoryIsGivenBackAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := NewTree(TreeConfig{})
-		given := 0
-		tree.giveBack.do = func() { given++ }
-		after := func(d time.Duration, want int, when string) {
+		var given atomic.Int64
+		tree.giveBack.do = func() { given.Add(1) }
+		after := func(d time.Duration, want int64, when string) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if given != want {
-				t.Errorf("%s: given back %d times, want %d", when, given, want)
+			if got := given.Load(); got != want {
+				t.Errorf("%s: given back %d times, want %d", when, got, want)
 			}
 		}
 		work := make(chan struct{})

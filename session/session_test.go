@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -311,6 +312,44 @@ func TestIdleMayFindInputAndMayLeave(t *testing.T) {
 	if err := s.Prompt(t.Context(), "too late"); !errors.Is(err, ErrClosed) {
 		t.Errorf("prompt of a session that left: %v", err)
 	}
+}
+
+// Whoever waits to be told that an agent is idle is told so although that failed at first.
+func TestIdleIsCalledAgainAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []string
+		l := life{wake: make(chan struct{}, 1), idle: func(_ context.Context, last *event.Outcome) (*Input, error) {
+			what := "woken"
+			if last != nil {
+				what = last.Text
+			}
+			calls = append(calls, what)
+			if len(calls)%3 != 0 {
+				return nil, errDisk
+			}
+			return nil, nil
+		}}
+		s := open(t, &memLog{}, echoModel(), func(c *Config) { c.Life = l })
+		if err := s.Prompt(t.Context(), "hello"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		l.wake <- struct{}{}
+		<-time.After(time.Minute)
+		if want := []string{"you said: hello", "you said: hello", "you said: hello", "woken", "woken", "woken"}; !slices.Equal(calls, want) {
+			t.Errorf("called with %q", calls)
+		}
+		_ = s.Close(nil)
+		warnings := 0
+		for _, ev := range events(s.tree) {
+			if n, ok := ev.Body.(event.Noticed); ok && n.Level == "warning" {
+				warnings++
+			}
+		}
+		if warnings != 2 {
+			t.Errorf("a person was told %d times", warnings)
+		}
+	})
 }
 
 func TestWakeAsksIdleAgainWithoutATurn(t *testing.T) {
