@@ -151,7 +151,7 @@ func once() func(func() error) error {
 	}
 }
 
-// warn tells a person what went wrong where nobody waits for an error.
+// warn shows a person what went wrong where nobody waits for an error.
 func (r *Runtime) warn(err error) {
 	r.tree.Stream.Publish(event.Agent{Session: r.info.SessionID}, event.Noticed{Level: "warning", Text: err.Error()})
 }

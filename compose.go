@@ -45,7 +45,7 @@ func (r *Runtime) compose(watch context.Context) {
 		r.tree.Questions.Expect()
 	}
 	if r.settings.AskDeadline > 0 {
-		// Whoever looks at the desk may answer until then, also where nobody is
+		// A person may answer on the desk until then, also where nobody is
 		// in front.
 		r.tree.Questions.Elsewhere(func(context.Context, ask.Ask) error { return nil })
 	}
@@ -91,7 +91,7 @@ func (r *Runtime) composeTeams() {
 	r.host.Teams, r.sessions.teams, r.sessions.planner.teams = r.teams, r.teams, r.teams
 }
 
-// publishJob tells of a job in the name of the session that owns it.
+// publishJob publishes an event of a job in the name of the session that owns it.
 func (r *Runtime) publishJob(owner string, body event.Body) {
 	agent := r.mainAgent()
 	if s, ok := r.tree.Sessions.Find(owner); ok {
@@ -100,7 +100,7 @@ func (r *Runtime) publishJob(owner string, body event.Body) {
 	r.tree.Stream.Publish(agent, body)
 }
 
-// publishTeam tells of a team. The team room knows its agents by name; the lead
+// publishTeam publishes an event of a team. The team room knows its agents by name; the lead
 // of the tree is its root session.
 func (r *Runtime) publishTeam(by event.Agent, body event.Body) {
 	agent := r.mainAgent()

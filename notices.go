@@ -35,7 +35,7 @@ func (n *notices) Next(ctx context.Context) ([]session.Input, error) {
 	in := session.Text(session.Notice, notice.Text())
 	in.Title = notice.Summary()
 	in.Receipts = []string{job.Receipt(notice.Job.ID)}
-	// Until then the notice counts as pending, for whoever waits for the session.
+	// Until then the notice counts as pending, and the session as busy.
 	in.Kept = func(context.Context, error) { n.jobs.Acknowledge(n.owner) }
 	return []session.Input{in}, nil
 }

@@ -119,8 +119,8 @@ func (p *planner) LeavePlan(ctx context.Context, caller tool.Caller) error {
 	return sess.SetMode(ctx, mode)
 }
 
-// preface tells an agent that begins in plan mode what that means for it, before
-// what else it is told.
+// preface says to an agent that begins in plan mode what that means for it, before the
+// rest of its preface.
 func (p *planner) preface(caller tool.Caller, then func(context.Context) string) func(context.Context) string {
 	text := "You are in plan mode: read and search as you need, and change nothing. "
 	if caller.Depth > 0 {

@@ -90,7 +90,7 @@ func (o *opener) Open(ctx context.Context, s session.Spec) (*session.Session, er
 func (o *opener) adoptJobs(ctx context.Context, s session.Spec) (*job.Past, error) {
 	kept := o.stores.jobs(s.Ref)
 	if s.Ref.Agent == "" {
-		if err := kept.Settle(ctx, job.Lost()); err != nil {
+		if err := kept.EndUnfinished(ctx, job.Lost()); err != nil {
 			return nil, err
 		}
 	}

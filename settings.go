@@ -14,7 +14,7 @@ import (
 	"github.com/cadre-dev/cadre/prompt"
 )
 
-// loadSettings reads the settings files; what is wrong in them is told in the
+// loadSettings reads the settings files; what is wrong in them is reported in the
 // warnings.
 func (r *Runtime) loadSettings() error {
 	if err := r.cfg.keepSettings(); err != nil {
@@ -43,7 +43,7 @@ func (c *Config) settingsFiles() config.Options {
 	}
 }
 
-// keepSettings takes in settings that come through a pipe: they can be read once only,
+// keepSettings keeps settings that come through a pipe: they can be read once only,
 // and teammates in panes are to have them too.
 func (c *Config) keepSettings() error {
 	path := strings.TrimSpace(c.Settings)
@@ -52,7 +52,7 @@ func (c *Config) keepSettings() error {
 	}
 	info, err := os.Stat(c.absolute(path))
 	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return nil // what is wrong with a file is told with all others
+		return nil // what is wrong with a file is reported with all others
 	}
 	text, err := os.ReadFile(c.absolute(path))
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Config) keepSettings() error {
 
 func (c *Config) home() string { return c.Getenv("HOME") }
 
-// systemPrompt assembles what every agent of the tree is told.
+// systemPrompt assembles the system prompt of every agent of the tree.
 func (r *Runtime) systemPrompt() []string {
 	home := r.cfg.home()
 	users := []string{string(r.cfg.Root)}

@@ -24,7 +24,7 @@ func (e *OpenWorkError) Error() string {
 }
 
 // Settled blocks until nothing of the tree is at work or will be: the lead is
-// idle, no teammate or sub-agent works, no job runs, no mail waits. It gives up
+// idle, no teammate or sub-agent works, no job runs, no mail is unread. It gives up
 // with an [*OpenWorkError] when the lead has not been at work for as long as the
 // setting printWaitCeilingMs says.
 func (r *Runtime) Settled(ctx context.Context) error {
@@ -32,8 +32,8 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	ceiling := r.settings.PrintWaitCeiling
 	timer := time.NewTimer(ceiling)
 	defer timer.Stop()
-	look := time.NewTimer(settleLook)
-	defer look.Stop()
+	check := time.NewTimer(checkEvery)
+	defer check.Stop()
 	epoch := r.main.State().Epoch
 	for {
 		quiet, err := work.quiet(ctx)
@@ -45,10 +45,10 @@ func (r *Runtime) Settled(ctx context.Context) error {
 			timer.Reset(ceiling)
 		}
 		select {
-		case <-r.tree.Calm():
-			look.Reset(settleSoon)
-		case <-look.C:
-			look.Reset(settleLook)
+		case <-r.tree.IdleSignal():
+			check.Reset(checkSoon)
+		case <-check.C:
+			check.Reset(checkEvery)
 		case <-r.main.Done():
 			return nil
 		case <-timer.C:
@@ -63,14 +63,14 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	}
 }
 
-// settleLook is how late Settled notices what comes about without a session of this
-// process: a question of a teammate elsewhere is settled, its mail is marked read.
-const settleLook = time.Second
+// checkEvery is how late Settled notices what comes about without a session of this
+// process: a question of a teammate elsewhere is answered, its mail is marked read.
+const checkEvery = time.Second
 
-// settleSoon is how long after a session has come to rest Settled looks again: a
+// checkSoon is how long after a session became idle Settled checks again: a
 // teammate elsewhere writes into the roster that it is idle a moment after the lead
 // has its note.
-const settleSoon = 50 * time.Millisecond
+const checkSoon = 50 * time.Millisecond
 
 // work is what a process and its teams may still be doing.
 type work struct {
@@ -92,7 +92,7 @@ func (w *work) quiet(ctx context.Context) (bool, error) {
 }
 
 // waiting says what is on its way to a session: the notice of a job, mail that is
-// not marked read, a task that somebody will take, a teammate at work elsewhere. ""
+// not marked read, a task that a teammate will claim, a teammate at work elsewhere. ""
 // when nothing is.
 func (w *work) waiting(ctx context.Context) (string, error) {
 	main := w.main.Caller()

@@ -11,7 +11,7 @@ import (
 // shutdownTime is how long a team may take to end in order.
 const shutdownTime = 30 * time.Second
 
-// Shutdown ends everything in order: the lead takes nothing more in, each
+// Shutdown ends everything in order: the lead accepts no more input, each
 // teammate is asked to end and does, jobs are stopped, transcripts are given
 // back. It blocks until that is done; when ctx ends first, what still runs is
 // stopped. After it the runtime is closed; a second call does nothing.

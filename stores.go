@@ -60,8 +60,8 @@ type State struct {
 }
 
 // OpenState opens the state under a root, which need not exist. It takes no
-// lease and starts nothing. What is found damaged there is told to warn, which is
-// called from any goroutine; nil: to nobody.
+// lease and starts nothing. warn is called with what is found damaged, from any
+// goroutine; nil: nothing is.
 func OpenState(root layout.Root, warn ...func(error)) *State {
 	files := filestore.New(root, warnings(warn)...)
 	return &State{files, files.Seals()}

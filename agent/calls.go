@@ -113,9 +113,9 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 				defer func() { <-free }()
 				defer line[i].Leave()
 				emit := func(s Step) {
-					taken := make(chan struct{})
-					steps <- indexed{i, s, taken}
-					<-taken // so that nothing of a call is told before its start is
+					consumed := make(chan struct{})
+					steps <- indexed{i, s, consumed}
+					<-consumed // so that nothing of a call is yielded before its start
 				}
 				emit(r.runCall(tool.WithPlace(ctx, line[i]), call, emit))
 			})
@@ -128,8 +128,8 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 	results = make([]Result, len(calls))
 	for s := range steps {
 		if r.broken {
-			close(s.taken)
-			continue // drain: the calls are being told by cancel
+			close(s.consumed)
+			continue // drain: cancel ends the calls
 		}
 		if res, isResult := s.step.(Result); isResult {
 			results[s.index] = res
@@ -137,7 +137,7 @@ func (r *run) runGroup(ctx context.Context, calls []tool.Call) (results []Result
 		if !r.yield(s.step) {
 			cancel(errBrokenOff)
 		}
-		close(s.taken)
+		close(s.consumed)
 	}
 	return results, !r.broken
 }
@@ -174,14 +174,14 @@ func (r *run) lineUp(calls []tool.Call) []*tool.Place {
 }
 
 type indexed struct {
-	index int
-	step  Step
-	taken chan struct{} // closed when the consumer has it
+	index    int
+	step     Step
+	consumed chan struct{} // closed when the consumer has it
 }
 
 var errBrokenOff = fmt.Errorf("the turn was broken off")
 
-// runCall takes one call through its schema, the permission decision and the
+// runCall carries one call through its schema, the permission decision and the
 // tool. It always returns a result.
 func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res Result) {
 	start := time.Now()
@@ -238,7 +238,7 @@ func (r *run) addResults(results []Result) {
 	r.add(transcript.Message{Role: transcript.User, Content: blocks})
 }
 
-// addNotes tells the model what came with the approvals of a round. It returns
+// addNotes adds what came with the approvals of a round, for the model. It returns
 // false when the consumer broke off.
 func (r *run) addNotes(results []Result) bool {
 	for _, res := range results {

@@ -16,9 +16,9 @@ import (
 // stores steps never falls behind the model's view. It ends without an error
 // when the model is done; the last pair otherwise carries the error.
 //
-// When ctx ends, running calls are told and waited for, and every call of the
+// When ctx ends, running calls are cancelled and waited for, and every call of the
 // last reply still gets its Result before the error. When the consumer breaks
-// off, running calls are told and waited for, and nothing more is yielded.
+// off, running calls are cancelled and waited for, and nothing more is yielded.
 func Run(ctx context.Context, t Turn) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		r := &run{Turn: t, messages: slices.Clone(t.Request.Messages)}

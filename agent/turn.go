@@ -1,5 +1,5 @@
 // Package agent is the loop: one turn of a model with tools. It keeps nothing
-// between calls and stores nothing; whoever ranges over [Run] does.
+// between calls and stores nothing; its caller, who ranges over [Run], does.
 package agent
 
 import (
@@ -22,7 +22,7 @@ type Turn struct {
 	// Tools is asked before each request. The calls of a reply are looked up among
 	// the tools of the request that it answers, also when they have changed since.
 	Tools tool.Source
-	// Offered, when set, reports whether the next request tells the model of a tool:
+	// Offered, when set, reports whether the next request offers a tool to the model:
 	// what an agent is offered can change in the middle of a turn. A tool that is
 	// not offered is still found when it is called; Permit decides.
 	Offered func(tool.Spec) bool
@@ -46,7 +46,7 @@ type Verdict struct {
 	Input   json.RawMessage // replaces the call's input; nil keeps it
 	Reason  string          // of a refusal, for the model
 	EndTurn bool            // a refusal may end the turn
-	Note    string          // of an approval: what the model is told after the results of its round
+	Note    string          // of an approval: what the model reads after the results of its round
 }
 
 // Step is one thing that a turn did: [Delta], [Reply], [Started] or [Result].
@@ -63,7 +63,7 @@ type Reply struct {
 	Took      time.Duration
 }
 
-// Started tells that a call is permitted and about to run.
+// Started says that a call is permitted and about to run.
 type Started struct {
 	Call tool.Call
 	Tool string // the tool's own name

@@ -224,7 +224,7 @@ var victims = map[string]victim{
 		func(ctx context.Context, t *testing.T, s *filestore.Store, _ layout.Root) {
 			_, err := s.Jobs(transcript.Ref{Project: faultRef.Project, Session: "other"}).All(ctx)
 			check(t, err)
-			check(t, s.Jobs(faultRef).Settle(ctx, job.End{}))
+			check(t, s.Jobs(faultRef).EndUnfinished(ctx, job.End{}))
 			check(t, beginJob(faultRef, "b1")(ctx, s))
 		}, true, true},
 	"question on the desk": {inOrder(plantKey, layAsk("q2")), func(root layout.Root) string { return root.OpenAsk("q1") },

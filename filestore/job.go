@@ -56,7 +56,7 @@ func (s *jobs) All(ctx context.Context) ([]job.Record, error) {
 	return records, nil
 }
 
-func (s *jobs) Settle(ctx context.Context, e job.End) error {
+func (s *jobs) EndUnfinished(ctx context.Context, e job.End) error {
 	refs, err := s.tree()
 	for i := 0; i < len(refs) && err == nil; i++ {
 		err = s.settle(ctx, refs[i], e)

@@ -26,7 +26,7 @@ func endJob(id string) func(context.Context, *filestore.Store) error {
 }
 
 func settleJobs(ctx context.Context, s *filestore.Store) error {
-	return s.Jobs(faultRef).Settle(ctx, jobEnd)
+	return s.Jobs(faultRef).EndUnfinished(ctx, jobEnd)
 }
 
 // jobOperations are those on jobs. Settling several sessions may settle some.

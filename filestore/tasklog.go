@@ -105,7 +105,7 @@ func (ts *tasks) nothingSince(folder string, mark changeMark) (list fsx.Key, atE
 // and now: nobody has its lock, and nobody has logged a change. In this order, since
 // whoever ends a change meanwhile has logged it before.
 func (ts *tasks) undisturbed(folder string, mark changeMark) (bool, error) {
-	taken, err := dirlock.Taken(ts.fsys, filepath.Join(folder, lockTarget))
+	taken, err := dirlock.Exists(ts.fsys, filepath.Join(folder, lockTarget))
 	if taken || err != nil {
 		return false, err
 	}

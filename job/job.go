@@ -1,4 +1,4 @@
-// Package job is running work that nobody's waiting keeps alive: shell commands
+// Package job is running work, which goes on whether anyone waits for it or not: shell commands
 // and sub-agents. Running is one thing and waiting another: who waits may leave
 // or be sent away, and the job goes on; nothing is started twice. A job ends
 // exactly once, and its end reaches exactly one of those who wait for it or,
@@ -53,11 +53,11 @@ type Spec struct {
 
 	// Output names the file for what the job says, given its id. A shell job
 	// writes it when it is in the background or has much to say; for other jobs
-	// it is only told. nil: there is no file.
+	// it is only named. nil: there is no file.
 	Output func(id string) string
 }
 
-// Info is what may be told of a job. It is a copy.
+// Info describes a job. It is a copy.
 type Info struct {
 	ID         string
 	Kind       Kind
@@ -71,7 +71,7 @@ type Info struct {
 	Ended      time.Time // zero while it runs
 }
 
-// Result is how a job ended, as its run function tells it. An empty Status is
+// Result is how a job ended, as its run function returns it. An empty Status is
 // filled in: Killed when the job was stopped, Failed when there is an Err, else
 // Completed.
 type Result struct {
@@ -89,17 +89,17 @@ type Job struct {
 	pool   *Pool
 	cancel context.CancelCauseFunc
 	out    *Output       // nil for jobs that are not shell jobs
-	done   chan struct{} // closed when everything about the end is settled
+	done   chan struct{} // closed when the end is stored and announced
 	seq    uint64        // order of starting
 	keeper *keeper       // nil when the job is not kept
 
 	// Guarded by pool.mu.
-	info     Info
-	waiting  map[*waiter]struct{}
-	reserved *waiter // the starter's place, until it calls Wait
-	ended    bool    // decided; the rest of the end follows
-	told     bool    // its notice, if any, is in the queue, and done is closed
-	result   Result
+	info      Info
+	waiting   map[*waiter]struct{}
+	reserved  *waiter // the starter's place, until it calls Wait
+	ended     bool    // decided; the rest of the end follows
+	announced bool    // its notice, if any, is in the queue, and done is closed
+	result    Result
 }
 
 // waiter is one who waits for a job.
@@ -112,7 +112,7 @@ type waiter struct {
 // for an agent (facts: claude-code §10).
 func (j *Job) ID() string { return j.info.ID } // set before the job is known to anyone
 
-// Info tells of the job.
+// Info describes the job.
 func (j *Job) Info() Info {
 	j.pool.mu.Lock()
 	defer j.pool.mu.Unlock()
@@ -129,7 +129,7 @@ func (j *Job) describe() Info {
 // Output is where a shell job writes what it says; nil for other jobs.
 func (j *Job) Output() *Output { return j.out }
 
-// Done is closed when the job has ended and its end was told. Watching it is
+// Done is closed when the job has ended and its end was announced. Watching it is
 // not waiting: the owner still gets its notice.
 func (j *Job) Done() <-chan struct{} { return j.done }
 
@@ -255,6 +255,6 @@ func (j *Job) waitedFor() bool {
 // job runs.
 func (j *Job) keepOutput() {
 	if j.out != nil {
-		_ = j.out.Persist() // Output.Err tells of it
+		_ = j.out.Persist() // Output.Err returns it
 	}
 }

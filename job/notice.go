@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Notice tells a job's owner that it ended while nobody waited.
+// Notice says to a job's owner that the job ended while nobody waited for it.
 type Notice struct {
 	Job    Info
 	Result Result
@@ -48,7 +48,7 @@ func (p *Pool) dropQueue(owner string, q *queue) {
 	}
 }
 
-// Next takes the oldest notice of the owner, and blocks until there is one. The
+// Next returns and removes the oldest notice of the owner, and blocks until there is one. The
 // caller calls [Pool.Acknowledge] when the notice has reached its model. Next returns the
 // cause of ctx when that ends, and [ErrClosed] when the pool is closed and nothing
 // is left.

@@ -14,15 +14,15 @@ const (
 	maxFile  = 64 << 20 // bytes in the file, then only the tail follows
 )
 
-// Output takes what the process of a job writes. The first and the last of it
+// Output keeps what the process of a job writes. The first and the last of it
 // are held in memory; the file gets all of it, up to a limit, but is made only
-// when it is needed: when the memory does not hold everything, or when somebody
-// is told of it. It is safe for use by many goroutines.
+// when it is needed: when the memory does not hold everything, or when its
+// path is asked for. It is safe for use by many goroutines.
 type Output struct {
 	path string
 
 	// fileMu orders what goes into the file. It is held across writes to it, and
-	// taken only by the writer and by Persist.
+	// locked only by the writer and by Persist.
 	fileMu  sync.Mutex
 	file    *os.File
 	written int64
@@ -38,7 +38,7 @@ type Output struct {
 
 func newOutput(path string) *Output { return &Output{path: path} }
 
-// Write keeps p. It never fails: an error of the file is told by Err, and does
+// Write keeps p. It never fails: an error of the file is returned by Err, and does
 // not stop the process that writes.
 func (o *Output) Write(p []byte) (int, error) {
 	o.fileMu.Lock()
@@ -56,7 +56,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// remember keeps p in memory and says how much of it the head took.
+// remember keeps p in memory and says how much of it the head has kept.
 func (o *Output) remember(p []byte) (fit int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 // A job ends with its process at the latest. What a killed one could not say is
 // said by the next process that opens the session: [Lost] is the end of what ran,
-// a call that never got its result is told what became of its job, and each end
+// a call that never got its result learns what became of its job, and each end
 // that nobody heard of becomes the notice that it would have been.
 
 // errLost is why a job ended that nobody ended.
@@ -67,7 +67,7 @@ func Receipt(id string) string { return "job-" + id }
 
 // OfCall says what became of the jobs of a call whose result was never kept, for
 // the model; "" when it had none. Where the text stands in the transcript, the
-// receipts do too: nothing more is to be told of those jobs.
+// receipts do too: no notice of those jobs is needed.
 func (p *Past) OfCall(call string) (text string, receipts []string) {
 	var lines []string
 	for _, r := range p.records {
@@ -128,7 +128,7 @@ func (r Record) hasOutput() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// notice is the one that a process owed which has ended.
+// notice is the one that the process which ran the job did not deliver any more.
 func (r Record) notice(owner string) Notice {
 	n := Notice{
 		Job: Info{

@@ -9,12 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 var session = transcript.Ref{Project: "/p", Session: "s"}
@@ -105,7 +104,7 @@ func TestEveryJobOfAKilledProcessHasOneEndAndOneNotice(t *testing.T) {
 	<-start(t, killed, job.Spec{ID: "b5", Owner: "me", Kind: job.Shell, Title: "waited", Call: "toolu_5", Waited: true}, ends(job.Result{ExitCode: 2})).Done()
 	<-start(t, killed, job.Spec{ID: "a6", Owner: "me", Kind: job.Agent, Title: "over", Call: "toolu_6"}, ends(job.Result{Text: "found"})).Done()
 
-	if err := store.Settle(t.Context(), job.Lost()); err != nil {
+	if err := store.EndUnfinished(t.Context(), job.Lost()); err != nil {
 		t.Fatal(err)
 	}
 	settled := records(t, store)

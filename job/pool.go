@@ -29,7 +29,7 @@ type Pool struct {
 // keepEnded is how many ended jobs can still be asked about.
 const keepEnded = 256
 
-// NewPool makes an empty pool. report is told of every start and every end with
+// NewPool makes an empty pool. report is called with every start and every end, with
 // the key of the job's owner; it must not block. It may be nil.
 func NewPool(report func(owner string, body event.Body)) *Pool {
 	if report == nil {
@@ -65,7 +65,7 @@ func (p *Pool) Start(ctx context.Context, spec Spec, run func(ctx context.Contex
 		result := Result{Status: Failed, Err: fmt.Errorf("job %s did not return", j.info.ID)}
 		defer func() { p.finish(context.WithoutCancel(ctx), j, result) }()
 		result = run(ctx, j)
-		result.settle(ctx)
+		result.complete(ctx)
 	}()
 	return j, nil
 }
@@ -121,10 +121,10 @@ func (p *Pool) newID(kind Kind, k *keeper) string {
 	}
 }
 
-// discard takes away a job that could not be kept, and so must not run.
+// discard removes a job that could not be stored, and so must not run.
 func (p *Pool) discard(j *Job, err error) {
 	p.mu.Lock()
-	j.ended, j.told, j.result = true, true, Result{Status: Failed, Err: err}
+	j.ended, j.announced, j.result = true, true, Result{Status: Failed, Err: err}
 	j.info.Status, j.info.Ended = Failed, time.Now()
 	delete(p.jobs, j.info.ID)
 	p.mu.Unlock()
@@ -132,8 +132,8 @@ func (p *Pool) discard(j *Job, err error) {
 	p.running.Done()
 }
 
-// settle fills in what the run function left open.
-func (r *Result) settle(ctx context.Context) {
+// complete fills in what the run function left open.
+func (r *Result) complete(ctx context.Context) {
 	if r.Status == "" {
 		switch {
 		case ctx.Err() != nil:
@@ -170,14 +170,14 @@ func (p *Pool) finish(ctx context.Context, j *Job, result Result) {
 		ID: info.ID, Kind: string(info.Kind), Title: info.Title, Status: string(info.Status), Unwaited: unwaited,
 	})
 	p.mu.Lock()
-	j.told = true
+	j.announced = true
 	if unwaited {
 		p.keep(info.ID)
 		p.queue(info.Owner).push(Notice{Job: info, Result: result})
 	} else {
 		delete(p.jobs, info.ID)
 	}
-	close(j.done) // under the lock: whoever has the notice finds the job ended
+	close(j.done) // under the lock: who has the notice finds the job ended
 	p.mu.Unlock()
 }
 
@@ -206,7 +206,7 @@ func (p *Pool) Active(owner string) []Info {
 	defer p.mu.Unlock()
 	var jobs []*Job
 	for _, j := range p.jobs {
-		if !j.told && (owner == "" || j.info.Owner == owner) {
+		if !j.announced && (owner == "" || j.info.Owner == owner) {
 			jobs = append(jobs, j)
 		}
 	}

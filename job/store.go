@@ -21,7 +21,7 @@ type Record struct {
 type End struct {
 	Status   Status    `json:"status"`
 	At       time.Time `json:"at"`
-	Unwaited bool      `json:"unwaited,omitempty"` // its owner is to be told
+	Unwaited bool      `json:"unwaited,omitempty"` // its owner is to get a notice
 	ExitCode int       `json:"exitCode,omitempty"`
 	Text     string    `json:"text,omitempty"` // the last words of an agent; only when unwaited
 	Tokens   int       `json:"tokens,omitempty"`
@@ -41,8 +41,8 @@ type Store interface {
 	End(ctx context.Context, id string, e End) error
 	// All lists the session's jobs in the order of their start.
 	All(ctx context.Context) ([]Record, error)
-	// Settle gives this end to every job that has none, of the session and when it
+	// EndUnfinished gives this end to every job that has none, of the session and when it
 	// is a main session of all its agents. It is for the process that has just
 	// opened the session: what an earlier one ran is not running any more.
-	Settle(ctx context.Context, e End) error
+	EndUnfinished(ctx context.Context, e End) error
 }

@@ -64,7 +64,7 @@ func (s *sessionJobs) All(ctx context.Context) ([]job.Record, error) {
 	return slices.Clone(s.all.kept[s.ref]), nil
 }
 
-func (s *sessionJobs) Settle(ctx context.Context, e job.End) error {
+func (s *sessionJobs) EndUnfinished(ctx context.Context, e job.End) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -32,7 +32,7 @@ func (a *acks) pending() bool { return a.running || len(a.waiting) > 0 }
 const patience = 15 * time.Second
 
 // start makes those that wait, unless a batch is being made. published is called
-// first: whoever is acknowledged must already find the session busy.
+// first: a sender that gets an acknowledgement must already find the session busy.
 func (a *acks) start(life context.Context, published func()) {
 	if a.running || len(a.waiting) == 0 {
 		return

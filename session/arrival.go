@@ -2,7 +2,7 @@ package session
 
 import "sync/atomic"
 
-// arrival tells the tools of a running turn that input waits. The owner signals
+// arrival signals to the tools of a running turn that input is pending. The owner signals
 // and renews it; any goroutine may ask for the channel.
 type arrival struct{ waiting atomic.Pointer[chan struct{}] }
 
@@ -12,7 +12,7 @@ func newArrival() *arrival {
 	return a
 }
 
-// channel is closed as soon as input waits.
+// channel is closed as soon as input is pending.
 func (a *arrival) channel() <-chan struct{} { return *a.waiting.Load() }
 
 func (a *arrival) signal() {
@@ -23,7 +23,7 @@ func (a *arrival) signal() {
 	}
 }
 
-// renew says that what waited has been taken.
+// renew says that nothing is pending any more.
 func (a *arrival) renew() {
 	fresh := make(chan struct{})
 	a.waiting.Store(&fresh)

@@ -19,7 +19,7 @@ func (q *question) fixed() bool {
 	return q.ask.Tool != q.call.Name || !bytes.Equal(compact(q.ask.Input), compact(q.call.Input))
 }
 
-// What models are told.
+// What the model reads as the result.
 const (
 	interruptedAsk = "The turn was interrupted before this call was permitted. It did not run."
 	changedWrongly = "The input was changed when it was approved, and is now wrong: "

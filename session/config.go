@@ -39,7 +39,7 @@ type Config struct {
 
 	// Lean says that the session shall hold as little as possible while it has
 	// nothing to do: the conversation is read back from Log at the start of each
-	// turn, and a Log with a method Rest() error is told to let go of open files.
+	// turn, and of a Log with a method Rest() error that is called, to close files.
 	Lean bool
 }
 
@@ -57,7 +57,7 @@ type Voice interface {
 	// an agent that comes back. It may read files. "" says nothing.
 	Preface(ctx context.Context) string
 	// ModeNote says that the permission mode is another than the one that the model
-	// was last told. It goes before the next input, or before the next request of a
+	// knows. It goes before the next input, or before the next request of a
 	// turn that runs. It must not block. "" says nothing.
 	ModeNote(was, now permission.Mode) string
 	// Lost says at opening what became of a call whose result was never stored; it

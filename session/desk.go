@@ -11,8 +11,8 @@ import (
 	"github.com/cadre-dev/cadre/event"
 )
 
-// Serve shows questions on the desk and takes them off again, hands the answers that
-// other processes leave there to whoever asked, and ends questions at their deadline.
+// Serve shows questions on the desk and removes them again, delivers the answers that
+// other processes leave there to the askers, and ends questions at their deadline.
 // Nothing is watched before the first question is asked. It returns when ctx ends, and
 // the desk is as it should be.
 func (q *Questions) Serve(ctx context.Context) {
@@ -120,7 +120,7 @@ func (q *Questions) updateDesk(ctx context.Context) {
 	}
 }
 
-// nextDeskChange is the first change that waits; done says that the one before it was made.
+// nextDeskChange is the first pending change; done says that the one before it was made.
 func (q *Questions) nextDeskChange(done bool) (c deskChange, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,7 +134,7 @@ func (q *Questions) nextDeskChange(done bool) (c deskChange, ok bool) {
 	return q.deskChanges[0], true
 }
 
-// ClearRelayed takes off the desk what a killed process of this session relayed:
+// ClearRelayed removes from the desk what a killed process of this session relayed:
 // those that are open still are relayed again when their messages are read again,
 // before which this has to be called. One for which an answer was left stays for that.
 func (q *Questions) ClearRelayed(ctx context.Context, session string) error {
@@ -147,7 +147,7 @@ func (q *Questions) ClearRelayed(ctx context.Context, session string) error {
 	})
 }
 
-// ClearOwn takes off the desk what a killed process of this session asked and nobody
+// ClearOwn removes from the desk what a killed process of this session asked and nobody
 // waits for any more: questions of its sub-agents, which do not come back. It is
 // called when all agents that come back are there.
 func (q *Questions) ClearOwn(ctx context.Context, session string) error {

@@ -120,7 +120,7 @@ func TestOldQuestionsAreTakenOffTheDesk(t *testing.T) {
 	if err := tree.Questions.ClearRelayed(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}
-	if tree.Questions.Settle(t.Context(), "plan-theirs", ask.Answer{}) {
+	if tree.Questions.Resolve(t.Context(), "plan-theirs", ask.Answer{}) {
 		t.Error("it was open")
 	}
 	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: AskPrefix + "open", SessionID: "s"}}, nil)

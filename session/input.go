@@ -21,8 +21,8 @@ const (
 	TaskToTake             // a task that was claimed for this agent
 )
 
-// Input is something for the model to see: it starts a turn, or is taken into
-// the running one between two rounds.
+// Input is something for the model to see: it starts a turn, or is added to the
+// running one between two rounds.
 type Input struct {
 	Rank    Rank
 	Content []transcript.Block
@@ -30,8 +30,8 @@ type Input struct {
 	// Receipts identify the input beside the transcript, so that it is shown
 	// once even when its source offers it again after a crash.
 	Receipts []string
-	// Quiet input does not end a tool's waiting ([tool.Arrived]); it is taken in
-	// when the next round begins anyway.
+	// Quiet input does not end a tool's waiting ([tool.Arrived]); it comes with the
+	// next round.
 	Quiet bool
 	// Bulk input may come in any amount: no more than [MaxBulk] of it, and no more than
 	// its context window has room for, is given to the model at once. What is left is not in the transcript, comes with the next rounds

@@ -117,7 +117,7 @@ func (in Input) size() (n int) {
 	return n
 }
 
-// moreNote tells a model that there is more than it was given.
+// moreNote says to a model that there is more than it was given.
 func moreNote(left []Input) Input {
 	text := "1 more message waits for you: it comes"
 	if n := messages(left); n > 1 {

@@ -10,13 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 // bulk is the n-th of many messages, of so many bytes.
@@ -106,7 +105,7 @@ func numbered(from, to int) (all []string) {
 // calm waits until a session has nothing to do.
 func calm(s *Session) {
 	for s.State().Busy {
-		<-s.tree.Calm()
+		<-s.tree.IdleSignal()
 	}
 }
 

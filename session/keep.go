@@ -13,8 +13,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// load reads what is kept, answers calls that never got a result, and takes up
-// the questions that are still open.
+// load reads the transcript, stores a result for each call that never got one, and
+// reopens the questions that have no answer yet.
 func (o *owner) load(ctx, life context.Context) error {
 	entries, err := o.cfg.Log.Entries(ctx)
 	if err != nil {
@@ -53,9 +53,9 @@ func (o *owner) announceReceipts(entries []transcript.Entry) {
 	o.opened = true
 }
 
-// settleDangling keeps a result for each call that has none: those of a turn
+// storeDanglingResults stores a result for each call that has none: those of a turn
 // whose results could not be stored.
-func (o *owner) settleDangling(life context.Context) error {
+func (o *owner) storeDanglingResults(life context.Context) error {
 	_, err := o.storeLost(context.WithoutCancel(life), nil)
 	return err
 }
@@ -130,7 +130,7 @@ func (o *owner) store(life context.Context, t *turn, entries ...transcript.Entry
 	return nil
 }
 
-// storeInput keeps what was taken of the waiting input, one entry each, and returns
+// storeInput stores these inputs, one entry each, and returns
 // it as messages. Input that cannot be kept is refused, and with bulk input all that
 // is behind it, so that it comes again in its order. What comes with input counts from
 // now on.

@@ -87,7 +87,7 @@ type permitRequest struct {
 
 func (m permitRequest) reach(life context.Context, o *owner) { o.permit(life, m) }
 
-// answering comes from whoever answers a question.
+// answering is the answer to a question, from any front end.
 type answering struct {
 	id     string
 	answer ask.Answer

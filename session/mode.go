@@ -13,7 +13,7 @@ func (o *owner) changeMode(mode permission.Mode) {
 	o.publishState()
 }
 
-// modeNote tells the model of a change of mode since it was last told something.
+// modeNote is the note to the model about a change of mode since its last input.
 func (o *owner) modeNote() []Input {
 	was, now := o.seenMode, o.cfg.Policy.Mode
 	o.seenMode = now

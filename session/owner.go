@@ -22,7 +22,7 @@ type owner struct {
 	acks
 
 	turn      *turn             // nil when there is none
-	seenMode  permission.Mode   // what the model takes the mode to be; see [Voice.ModeNote]
+	seenMode  permission.Mode   // the mode as the model knows it; see [Voice.ModeNote]
 	prefaced  bool              // the preface has been asked for
 	accepting int               // answers whose rule changes are being accepted
 	approvals map[string]string // ids of asks that were approved late, by [callKey]
@@ -87,7 +87,7 @@ func (o *owner) run(life context.Context) {
 			o.coming.Add(-1)
 		}
 		if !o.State().Busy {
-			o.tree.SignalCalm()
+			o.tree.RaiseIdle()
 			o.tree.giveBack.later()
 			o.rest()
 		}
@@ -144,9 +144,9 @@ func (o *owner) queueInput(in Input) {
 	}
 }
 
-// advance starts what can be started: the next turn, the idle hook. One waits for
-// the other: a hook that tells others that the agent is idle must not be overtaken
-// by the turn that makes it untrue, nor take that turn's end for told.
+// advance starts what can be started: the next turn, or [Life.Idle]. One waits for the
+// other: a note that the agent is idle must not be overtaken by the turn that makes it
+// untrue, nor be missing at the end of that turn.
 func (o *owner) advance(life context.Context) {
 	if o.turn == nil && o.closing == nil && !o.idling {
 		if o.isDue() {

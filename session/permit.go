@@ -82,7 +82,7 @@ func (o *owner) deny(req permitRequest, d permission.Decision, reason string) {
 	req.reply <- agent.Verdict{Reason: reason}
 }
 
-// offered leaves out what the mode of the moment takes away. It is called by the
+// offered leaves out what the present mode does not allow. It is called by the
 // turn before each request; whatever changes the mode has published it by then.
 func (o *owner) offered() func(tool.Spec) bool {
 	s, policy := o.Session, o.cfg.Policy

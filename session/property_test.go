@@ -12,14 +12,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"pgregory.net/rapid"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
+	"pgregory.net/rapid"
 )
 
 // TestAfterAnythingTheTranscriptCanBeSentAgain drives a session with random
@@ -144,7 +143,7 @@ func (p *past) settle(t *rapid.T) {
 		p.late[a.ID] = true
 	}
 	for s.State().Busy {
-		<-cfg.Tree.Calm()
+		<-cfg.Tree.IdleSignal()
 	}
 	_ = s.Close(nil)
 	unserved()

@@ -36,7 +36,7 @@ type Questions struct {
 	deskChanges []deskChange // not made yet, the first perhaps just now
 }
 
-// question is an open question, and the way to whoever asked it.
+// question is an open question, and how its answer gets to the asker.
 type question struct {
 	agent   event.Agent
 	ask     ask.Ask
@@ -52,7 +52,7 @@ type question struct {
 	accepting bool // it has its answer, whose rule changes are being accepted
 }
 
-// relay takes questions to somebody who is not in front of this process.
+// relay sends questions to a person who is not in front of this process.
 type relay struct {
 	send func(context.Context, ask.Ask) error
 }
@@ -68,8 +68,8 @@ func (q *Questions) Expect() {
 	}
 }
 
-// Attend says that from now until leave is called somebody can answer
-// questions. Without anybody, what would be asked is denied at once.
+// Attend says that from now until leave is called a person can answer questions
+// here. Where nobody can, what would be asked is denied at once.
 func (q *Questions) Attend() (leave func()) {
 	q.mu.Lock()
 	if q.expected {
@@ -84,8 +84,8 @@ func (q *Questions) Attend() (leave func()) {
 	})
 }
 
-// Elsewhere says that from now until leave is called there is another way to
-// somebody who answers: send is called with each question of the tree, also with
+// Elsewhere says that from now until leave is called questions can be answered
+// elsewhere: send is called with each question of the tree, also with
 // those that a killed process left open. It counts like [Questions.Attend]. send runs
 // on a goroutine of its own, which the session waits for at its end; ctx ends
 // with the session. When it fails and nobody attends, the call that asked is
@@ -103,7 +103,7 @@ func (q *Questions) Elsewhere(send func(ctx context.Context, a ask.Ask) error) (
 }
 
 // Attended reports whether anybody can answer questions, here or elsewhere. Where
-// they end at a deadline, somebody may come to the desk until then.
+// they end at a deadline, a person may answer them on the desk until then.
 func (q *Questions) Attended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,7 +180,7 @@ func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx contex
 		if err := answer(ctx, given); err != nil {
 			return err
 		}
-		q.Settle(ctx, id, given)
+		q.Resolve(ctx, id, given)
 		return nil
 	}}
 	if q.add(one) {
@@ -188,9 +188,9 @@ func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx contex
 	}
 }
 
-// Settle says that a relayed question was answered elsewhere. It reports whether
-// the question was open here; when not, it is only taken off the desk.
-func (q *Questions) Settle(ctx context.Context, id string, answer ask.Answer) bool {
+// Resolve says that a relayed question was answered elsewhere. It reports whether
+// the question was open here; when not, it is only removed from the desk.
+func (q *Questions) Resolve(ctx context.Context, id string, answer ask.Answer) bool {
 	one := q.remove(id)
 	if one == nil {
 		q.clear(event.Agent{}, id)
@@ -226,7 +226,7 @@ func (q *Questions) hasAsked() bool {
 	return q.asked
 }
 
-// remove takes a question away and returns it; nil when it is not open.
+// remove removes a question and returns it; nil when it is not open.
 func (q *Questions) remove(id string) *question {
 	q.mu.Lock()
 	defer q.mu.Unlock()

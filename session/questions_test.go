@@ -8,13 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/permission"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp"
 )
 
 var mate = event.Agent{Session: "s", ID: "t1", Name: "mate"}
@@ -60,7 +59,7 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {
 		t.Errorf("a second answer: %v", err)
 	}
-	if tree.Questions.Settle(t.Context(), "q1", ask.Answer{}) {
+	if tree.Questions.Resolve(t.Context(), "q1", ask.Answer{}) {
 		t.Error("settled twice")
 	}
 	if len(given) != 1 || !given[0].Allow || len(tree.Questions.Pending()) != 0 {
@@ -107,7 +106,7 @@ func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
 	tree := NewTree(TreeConfig{})
 	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error { return errors.New("too late") })
-	if !tree.Questions.Settle(t.Context(), "q1", ask.Answer{By: "person"}) {
+	if !tree.Questions.Resolve(t.Context(), "q1", ask.Answer{By: "person"}) {
 		t.Error("it was not waiting")
 	}
 	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {

@@ -66,7 +66,7 @@ func (r *Register) Add(c Child, started event.AgentStarted) (gone <-chan struct{
 		r.mu.Unlock()
 		r.tree.Stream.Publish(c.agent, event.AgentEnded{})
 		c.Gone()
-		r.tree.SignalCalm()
+		r.tree.RaiseIdle()
 	})
 	return over, nil
 }

@@ -17,10 +17,10 @@ import (
 
 // A question survives the process that asked it. When the session is opened
 // again, the call that waited gets the result that it did not run, and the
-// question stays open. Its answer is kept in the ask itself, and then told to the
+// question stays open. Its answer is stored in the ask itself, and then shown to the
 // model as input; an approval lets exactly that call pass once. Only then is the
 // ask resolved, so that a kill at any point loses neither question nor answer,
-// and tells nothing twice.
+// and nothing is shown twice.
 
 // stillOpen is the result of a call whose question is still open. That it stands
 // in the transcript says that the model was promised an answer.
@@ -30,9 +30,9 @@ const stillOpen = "This agent was restarted while the question whether this call
 type reopening struct {
 	results  map[string]string // what becomes of calls without a result, by tool_use id; for the others it is unknown
 	open     []*question       // questions that go on
-	answered []*question       // whose answer the model has yet to be told, or to act on
+	answered []*question       // whose answer the model has yet to be shown, or to act on
 	over     []overAsk
-	told     map[string]bool // ids of asks whose answer stands in the transcript
+	shown    map[string]bool // ids of asks whose answer stands in the transcript
 }
 
 // overAsk is a question that nothing waits for any more.
@@ -43,7 +43,7 @@ type overAsk struct {
 
 // sortAsks decides what becomes of the pending asks, without changing anything.
 func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reopening, error) {
-	r := reopening{results: make(map[string]string), told: make(map[string]bool)}
+	r := reopening{results: make(map[string]string), shown: make(map[string]bool)}
 	asks, err := o.cfg.Asks.Pending(ctx)
 	if err != nil || len(asks) == 0 {
 		return r, err
@@ -55,7 +55,7 @@ func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reope
 	}
 	for _, e := range entries {
 		for _, id := range e.Receipts {
-			r.told[id] = true
+			r.shown[id] = true
 		}
 	}
 	for _, a := range asks {
@@ -75,7 +75,7 @@ func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reope
 	return r, nil
 }
 
-// reopen takes in a question whose call has no result yet. A denial that came
+// reopen sorts a question whose call has no result yet. A denial that came
 // meanwhile is that result.
 func (r *reopening) reopen(p *question, meanwhile *ask.Answer) {
 	if meanwhile != nil && !meanwhile.Allow {
@@ -136,11 +136,11 @@ func (o *owner) asked(use transcript.Block) tool.Call {
 	return call
 }
 
-// reopenAsks takes up what sortAsks found, once the results are stored.
+// reopenAsks carries out what sortAsks decided, once the results are stored.
 func (o *owner) reopenAsks(life context.Context, r reopening) {
 	for _, gone := range r.over {
 		if err := o.cfg.Asks.Resolve(context.WithoutCancel(life), gone.id, gone.answer); err != nil {
-			o.warn(fmt.Errorf("settle question %s: %w", gone.id, err))
+			o.warn(fmt.Errorf("close question %s: %w", gone.id, err))
 			continue
 		}
 		o.clearDesk(gone.id)
@@ -156,7 +156,7 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 	}
 	for _, p := range r.answered {
 		o.clearDesk(p.ask.ID)
-		o.bring(life, p, r.told[p.ask.ID])
+		o.bring(life, p, r.shown[p.ask.ID])
 	}
 }
 
@@ -174,8 +174,8 @@ func (o *owner) keepLateAnswer(life context.Context, p *question, answer ask.Ans
 }
 
 // bring makes an answer count: an approval lets the call pass when it is made
-// again, and the model is told, unless it was.
-func (o *owner) bring(life context.Context, p *question, told bool) {
+// again, and the model is shown the answer, unless it was already.
+func (o *owner) bring(life context.Context, p *question, shown bool) {
 	text, call, allowed := o.answerText(p)
 	if allowed {
 		o.approvals[callKey(call, p.shown())] = p.ask.ID
@@ -185,7 +185,7 @@ func (o *owner) bring(life context.Context, p *question, told bool) {
 			o.resolve(life, p.ask.ID, *p.ask.Answer)
 		}
 	}
-	if told {
+	if shown {
 		done(life)
 		return
 	}
@@ -245,7 +245,7 @@ func (o *owner) useApproval(life context.Context, req permitRequest) bool {
 func (o *owner) resolve(life context.Context, id string, answer ask.Answer) bool {
 	err := o.cfg.Asks.Resolve(context.WithoutCancel(life), id, answer)
 	if err != nil && !errors.Is(err, ask.ErrAnswered) {
-		o.warn(fmt.Errorf("settle question %s: %w", id, err))
+		o.warn(fmt.Errorf("close question %s: %w", id, err))
 	}
 	return err == nil
 }

@@ -214,7 +214,7 @@ func TestALateAnswerThatCouldNotBeToldGoesWithTheNextInput(t *testing.T) {
 	}
 	until[event.Noticed](t, s, nil)
 	for s.State().Busy {
-		<-s.tree.Calm()
+		<-s.tree.IdleSignal()
 	}
 	k.log.breakWith(nil)
 	_ = s.Prompt(t.Context(), "and now?")

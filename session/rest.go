@@ -32,7 +32,7 @@ func (o *owner) rest() {
 	}
 }
 
-// rise takes the conversation back for the next turn: from memory when the
+// rise restores the conversation for the next turn: from memory when the
 // session rested only a moment ago, else from the log.
 func (o *owner) rise(life context.Context) error {
 	if !o.resting {

@@ -49,7 +49,7 @@ type Session struct {
 
 // State is a snapshot of what a session does.
 type State struct {
-	Busy  bool   // a turn runs, or input waits, or something is being settled
+	Busy  bool   // a turn runs, or input is pending, or something is being stored
 	Epoch uint64 // grows with every change
 	Mode  permission.Mode
 	Model string

@@ -19,7 +19,7 @@ type Tree struct {
 
 	memory   memory
 	giveBack giveBack
-	calm     signal.Signal
+	idle     signal.Signal
 
 	mu     sync.Mutex
 	grants []ask.Suggestion // accepted with answers; append only
@@ -32,13 +32,13 @@ type TreeConfig struct {
 	// 0: it waits for ever.
 	AskTime time.Duration
 	// Read reads the transcript of a session, whoever writes it, for subscribers who
-	// have missed events; nil: they are only told that they have.
+	// have missed events; nil: they only get the gap.
 	Read func(ctx context.Context, ref transcript.Ref) ([]transcript.Entry, error)
 }
 
 // NewTree makes a tree with an open stream.
 func NewTree(cfg TreeConfig) *Tree {
-	t := &Tree{memory: memory{most: maxRemembered}, calm: signal.New()}
+	t := &Tree{memory: memory{most: maxRemembered}, idle: signal.New()}
 	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
 	t.giveBack.idle = func() bool {
 		_, idle := t.Sessions.epochs()
@@ -56,13 +56,13 @@ func NewTree(cfg TreeConfig) *Tree {
 	return t
 }
 
-// Calm is signalled when something of the tree may have come to rest: whenever a
-// session that is not busy has handled a message, and by [Tree.SignalCalm]. It
+// IdleSignal is signalled when the tree may have become idle: whenever a
+// session that is not busy has handled a message, and by [Tree.RaiseIdle]. It
 // has room for one signal and serves one listener.
-func (t *Tree) Calm() <-chan struct{} { return t.calm }
+func (t *Tree) IdleSignal() <-chan struct{} { return t.idle }
 
-// SignalCalm says that something has come to rest.
-func (t *Tree) SignalCalm() { t.calm.Raise() }
+// RaiseIdle says that something of the tree has become idle.
+func (t *Tree) RaiseIdle() { t.idle.Raise() }
 
 // Grant adds rule changes that a person accepted, which count for every session of
 // the tree from its next decision on.

@@ -69,7 +69,7 @@ func (o *owner) startTurn(life context.Context) {
 		steps: make(chan handed), done: make(chan error, 1), arrived: newArrival(),
 		started: time.Now(), callEntry: make(map[string]string),
 	}
-	err := o.settleDangling(life)
+	err := o.storeDanglingResults(life)
 	if err == nil {
 		err = o.rise(life)
 	}
@@ -119,7 +119,7 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 }
 
 // run is the turn's goroutine: it ranges over the loop and hands each step to
-// the owner. The owner takes steps until run has returned, so nothing here
+// the owner. The owner receives steps until run has returned, so nothing here
 // waits on the context.
 func (t *turn) run(ctx context.Context, spec agent.Turn) {
 	var ended error
@@ -185,7 +185,7 @@ func (o *owner) publishDelta(ev provider.Event) {
 	}
 }
 
-// endTurn settles a turn that has returned.
+// endTurn completes a turn that has returned.
 func (o *owner) endTurn(life context.Context, err error) {
 	t := o.turn
 	o.turn = nil

@@ -60,7 +60,7 @@ func TestManySessionsAtRestAreSmall(t *testing.T) {
 					t.Fatal(err)
 				}
 				for s.State().Busy {
-					<-tree.Calm()
+					<-tree.IdleSignal()
 				}
 			}
 			for range 2000 { // so that the stream keeps nothing of what was said
@@ -95,7 +95,7 @@ func TestALeanSessionGoesOnInItsFileAfterARest(t *testing.T) {
 				t.Fatal(err)
 			}
 			for s.State().Busy {
-				<-s.tree.Calm()
+				<-s.tree.IdleSignal()
 			}
 		}
 		if err := s.Close(nil); err != nil {

@@ -83,7 +83,7 @@ func (b *Backends) choose(ctx context.Context) (*Panes, error) {
 	return b.panes, nil
 }
 
-// advise tells the person what keeps teammates out of panes, once: the lead's model
+// advise says once to the person what keeps teammates out of panes: the lead's model
 // may not say it.
 func (b *Backends) advise(text string) {
 	b.mu.Lock()
@@ -192,7 +192,7 @@ func (b *Backends) known() *Panes {
 	return cmp.Or(b.panes, b.former)
 }
 
-// adopt takes a teammate under watch that lives on in the pane of an earlier
+// adopt watches a teammate that lives on in the pane of an earlier
 // process of this session. It reports whether it does.
 func (b *Backends) adopt(ctx context.Context, who mailbox.Address) (lives bool, err error) {
 	panes, err := b.forRecorded(ctx, who)

@@ -83,7 +83,7 @@ func (h *Host) progress(agent event.Agent) {
 	}
 }
 
-// withdraw tells the lead that a question of a teammate needs its answer no more. A
+// withdraw notifies the lead that a question of a teammate needs no answer any more. A
 // teammate that runs in the lead's process may have sent its question from a process
 // of its own, which was killed.
 func (h *Host) withdraw(ctx context.Context, agent event.Agent, id string) {

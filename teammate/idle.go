@@ -62,7 +62,7 @@ func (l *life) Idle(ctx context.Context, last *event.Outcome) (*session.Input, e
 		return nil, nil
 	}
 	reason, failure := idleReason(*last)
-	// Whoever finds it idle in the roster finds its note in the lead's inbox.
+	// When the roster says that it is idle, its note is in the lead's inbox already.
 	return nil, errors.Join(l.seat.NotifyIdle(ctx, reason, failure), l.own.isIdle(ctx))
 }
 

@@ -71,7 +71,7 @@ type PaneStores struct {
 // value of a field means its default.
 type PaneTiming struct {
 	CheckIn time.Duration // for a teammate to check in after its start; 30 s
-	Poll    time.Duration // between two checks while somebody waits for a teammate; 100 ms
+	Poll    time.Duration // between two checks while a start or a stop waits for a teammate; 100 ms
 	Check   time.Duration // between two checks of those that run; 1 s
 	Leave   time.Duration // for a teammate to end that agreed to shut down; 5 s
 	HangUp  time.Duration // for a process to end when its pane was closed; 1 s
@@ -198,7 +198,7 @@ func (b *Panes) add(ctx context.Context, m *paneMate) error {
 	return nil
 }
 
-// remove takes a teammate from under watch and returns what is known of it, for
+// remove ends the watch over a teammate and returns what is known of it, for
 // the caller alone.
 func (b *Panes) remove(who mailbox.Address) *paneMate {
 	b.mu.Lock()

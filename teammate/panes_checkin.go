@@ -21,7 +21,7 @@ const paneLooks = 10
 var errPaneClosed = errors.New("its pane was closed")
 
 // awaitCheckIn blocks until a teammate has checked in: ours holds its place;
-// another program has taken its first message, or says on the roster that it is
+// another program has read its first message, or says on the roster that it is
 // at work. Errors: the program has ended, or its pane; the deadline has passed.
 func (b *Panes) awaitCheckIn(ctx context.Context, m *paneMate, prompt mailbox.Message) error {
 	deadline := time.NewTimer(b.cfg.CheckIn)
@@ -66,7 +66,7 @@ func (b *Panes) hasCheckedIn(ctx context.Context, m *paneMate, prompt mailbox.Me
 	}
 	member := config.Find(m.who.Agent)
 	switch {
-	case member == nil: // taken off meanwhile, and its mail with it
+	case member == nil: // removed meanwhile, and its mail with it
 		return false, &roster.UnknownMemberError{Name: m.who.Agent, Team: m.who.Team}
 	case member.IsActive != nil && *member.IsActive:
 		return true, nil

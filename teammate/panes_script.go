@@ -98,7 +98,7 @@ var variableName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // shell is the script. It begins anew in an empty environment, since a pane has
 // that of the terminal's server, which may be another day's; then it removes
 // itself and restores the environment of the lead. The shell stays until the
-// program ends, and shows a failure until somebody has read it.
+// program ends, and shows a failure until a person has read it.
 func (f startFiles) shell(name, dir string, env, command []string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

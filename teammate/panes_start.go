@@ -146,7 +146,7 @@ func (b *Panes) undo(ctx context.Context, m *paneMate) error {
 	return err
 }
 
-// showAttachOnce tells the person how to look at panes that are not in front of them.
+// showAttachOnce says to the person how to look at panes that are not in front of them.
 func (b *Panes) showAttachOnce() {
 	b.mu.Lock()
 	first := !b.attachShown

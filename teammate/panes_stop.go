@@ -120,7 +120,7 @@ func kill(p roster.Process) error {
 	return nil
 }
 
-// Adopt takes a teammate that an earlier lead has started under watch, when it
+// Adopt begins to watch a teammate that an earlier lead has started, when it
 // still lives: ours when its place is taken and it is not about to end for want of a
 // lead ([Seat.EndWithoutLead]), another program when its pane is open. It starts
 // nothing.

@@ -272,8 +272,8 @@ func TestPanesKilledByHand(t *testing.T) {
 }
 
 // Another program does not look whether it is on the roster: when a person takes
-// its agent off the team, the lead closes its pane.
-func TestPanesTakenOffByHand(t *testing.T) {
+// its agent from the team, the lead closes its pane.
+func TestPanesOfARemovedTeammateClose(t *testing.T) {
 	w := newPaneWorld(t, "foreign")
 	w.spawn(t, "w1")
 	outside := team.New(team.Options{
@@ -283,7 +283,7 @@ func TestPanesTakenOffByHand(t *testing.T) {
 	if err := outside.Remove(t.Context(), "alpha", "w1", "enough"); err != nil {
 		t.Fatal(err)
 	}
-	if why := <-w.gone; why != "w1: it was taken off the team" {
+	if why := <-w.gone; why != "w1: it was removed from the team" {
 		t.Errorf("gone: %s", why)
 	}
 	w.nothingLeft(t, "w1")

@@ -102,7 +102,7 @@ func (b *Panes) checkRoster(ctx context.Context, m *paneMate) (done bool) {
 	}
 	member := config.Find(m.who.Agent)
 	if member == nil {
-		b.endTakenOff(ctx, m)
+		b.endRemoved(ctx, m)
 		return true
 	}
 	if active := member.IsActive != nil && *member.IsActive; active != m.active {
@@ -120,10 +120,10 @@ func (b *Panes) noteActivity(ctx context.Context, who mailbox.Address, active bo
 	return b.cfg.Records.Put(ctx, who.Team, roster.RecordActivity, who.Agent, jsonx.MustMarshal(seen))
 }
 
-// endTakenOff ends a teammate that a person has taken off its team ([team.Teams.Remove]):
+// endRemoved ends a teammate that a person has removed from its team ([team.Teams.Remove]):
 // another program does not look whether it is still on the roster.
-func (b *Panes) endTakenOff(ctx context.Context, m *paneMate) {
-	why := errors.New("it was taken off the team")
+func (b *Panes) endRemoved(ctx context.Context, m *paneMate) {
+	why := errors.New("it was removed from the team")
 	if err := b.Stop(ctx, m.who, why); err != nil {
 		b.cfg.Notify(err.Error())
 		return
@@ -133,7 +133,7 @@ func (b *Panes) endTakenOff(ctx context.Context, m *paneMate) {
 	}
 }
 
-// report tells that a teammate has ended, except one that has agreed to: its
+// report reports that a teammate has ended, except one that has agreed to: its
 // approval waits for the lead, which will stop it when it has read that. A report
 // that fails is made again at the next look.
 func (b *Panes) report(ctx context.Context, m *paneMate, why string) {

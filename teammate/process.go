@@ -43,7 +43,7 @@ func Join(ctx context.Context, h *Host, by tool.Caller, orphanGrace time.Duratio
 	return p, nil
 }
 
-// askLead puts a question to the lead. Somebody may have answered it before it was
+// askLead puts a question to the lead. A person may have answered it before it was
 // sent, when there was nothing to withdraw yet.
 func (p *Process) askLead(ctx context.Context, a ask.Ask) error {
 	if _, err := p.seat.Questions.Ask(ctx, a); err != nil || p.host.Tree.Questions.IsPending(a.ID) {
@@ -62,14 +62,14 @@ func (p *Process) Prepare(ctx context.Context, spec *session.Spec, mustPlan, com
 	if !comesBack {
 		spec.Preface = p.introduction
 	}
-	// Whoever looks from outside must find the agent at work, or its mail unread. What
-	// fails is written with the next change.
+	// Seen from outside, the agent must be at work or its mail unread, at any moment.
+	// What fails is written with the next change.
 	spec.BeforeMailIsRead = func(ctx context.Context) { _ = p.activity.write(ctx) }
 	spec.Life, release = p.host.newLife(p.seat)
 	return release, nil
 }
 
-// introduction tells a new teammate who and where it is.
+// introduction says to a new teammate who and where it is.
 func (p *Process) introduction(ctx context.Context) string {
 	text, err := p.seat.Introduction(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // Relay carries questions between the processes of a team. In the lead's process it
-// puts the questions of teammates elsewhere before whoever may answer; in a teammate's
+// puts the questions of teammates elsewhere before those who may answer; in a teammate's
 // it delivers the lead's answers.
 type Relay struct {
 	Host *Host
@@ -74,7 +74,7 @@ const nobodyToAsk = "Nobody can be asked in the run of this team's lead, so the 
 // Withdrawn removes a relayed question that was answered where it was asked, or before
 // this process started ([team.Options].Withdrawn).
 func (r *Relay) Withdrawn(ctx context.Context, id string) {
-	r.Host.Tree.Questions.Settle(ctx, id, ask.Answer{By: "elsewhere"})
+	r.Host.Tree.Questions.Resolve(ctx, id, ask.Answer{By: "elsewhere"})
 }
 
 // Answered delivers the lead's answer to the session of this process that asked

@@ -13,7 +13,7 @@ import (
 )
 
 // ReopenTeam finds the team of a resumed lead and takes the lead's place in it, before
-// the main session is opened. The lead's model is told how its team stands before its
+// the main session is opened. The lead's model gets a recap of its team before its
 // next input, which must not depend on what it remembers. It returns the teammates that
 // run nowhere, for [Backends.Resume].
 func (h *Host) ReopenTeam(ctx context.Context, spec *session.Spec) (absent []roster.Member, err error) {

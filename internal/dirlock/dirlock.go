@@ -1,14 +1,14 @@
-// Package dirlock takes the lock that other programs honour too: the folder
+// Package dirlock is the lock that other programs honour too: the folder
 // "<target>.lock" (facts: claude-code §8). Such a lock does not die with its
-// owner, so two things stand around it.
+// owner, so two measures make it safe.
 //
-// In front of it our own processes queue: first inside the process, then on a
-// file of ours ([Queue]) that the system locks, and unlocks when its holder dies.
-// Whoever has that file knows that no living process of ours has the lock folder.
+// First, our own processes queue for it: inside the process, then on a file of ours
+// ([Queue]) that the system locks, and unlocks when its holder dies. A process that
+// holds that file knows that no living process of ours holds the lock folder.
 //
-// And a lock folder of ours carries a mark from the moment it exists: its mode.
-// So a marked folder, found by whoever has the queue's file, belongs to a dead
-// process of ours and is taken over at once; any other is waited for, and removed
+// Second, a lock folder of ours carries a mark from the moment it exists: its mode.
+// So a marked folder that is found by the holder of the queue's file belongs to a dead
+// process of ours, and is taken over at once; any other is waited for, and removed
 // only when it is stale.
 //
 // Making and removing a folder is the slow part, so one spare folder is kept
@@ -33,9 +33,9 @@ import (
 const (
 	// Stale is the age from which any program may remove a lock folder.
 	Stale = 10 * time.Second
-	// settle is how long we look at a folder that seems stale before we believe
-	// it, so that one jump of the wall clock robs nobody.
-	settle = 200 * time.Millisecond
+	// confirmTime is how long a folder that seems stale is watched before it counts
+	// as stale, so that one jump of the wall clock takes no lock from its holder.
+	confirmTime = 200 * time.Millisecond
 	// folderPause and filePause bound the pause between two tries.
 	folderPause = 40 * time.Millisecond
 	filePause   = 6 * time.Millisecond
@@ -45,14 +45,14 @@ const (
 const Suffix = ".lock"
 
 // mark is the mode of our lock folders. Nobody else makes a folder that its owner
-// cannot enter; anybody may remove it all the same, as it is empty. Its owner may
-// write to it, because the system asks that of who moves it to another folder.
+// cannot enter; any program may remove it all the same, as it is empty. It is writable
+// for its owner, since the system requires that for moving it to another folder.
 const mark fs.FileMode = 0o600
 
 // Errors of a lock.
 var (
 	// ErrShape says that something that is no folder stands where the lock
-	// folder belongs; nobody will ever take it away.
+	// folder belongs; no program will ever remove it.
 	ErrShape = errors.New("not a lock folder; move it away")
 	// ErrLost says that another program took the lock from us: we stood still
 	// for too long. Nothing may be written under it any more.
@@ -69,13 +69,13 @@ type Lock struct {
 	queue     Queue
 	side      *queueFile
 	nested    int    // locks ever taken under this one
-	done      func() // gives back what stands in front of the folder
+	done      func() // leaves the queue
 	recovered bool
 }
 
 // Acquire locks target, which need not exist; its folder must. All our processes
 // must give the same queue for a target. It waits in line until ctx ends, then
-// returns an error that says who was in the way. The lock is meant to be held for
+// returns an error that says what it waited for. The lock is meant to be held for
 // milliseconds.
 func Acquire(ctx context.Context, fsys fsx.FS, target string, queue Queue) (*Lock, error) {
 	if ctx.Err() != nil {
@@ -144,23 +144,23 @@ func (l *Lock) SweepNested(folder string) error {
 	return errors.Join(errs...)
 }
 
-// Taken reports whether anybody holds the lock of target, or died with it. It
-// takes no lock and waits for nobody.
-func Taken(fsys fsx.FS, target string) (bool, error) {
-	found, err := lookAt(fsys, target)
+// Exists reports whether target is locked, also by a process that has died. It takes no
+// lock and does not wait.
+func Exists(fsys fsx.FS, target string) (bool, error) {
+	found, err := find(fsys, target)
 	return found != nil, err
 }
 
 // Ours reports whether the lock of target belongs to a process of ours, which may be
-// dead. It takes no lock and waits for nobody.
+// dead. It takes no lock and does not wait.
 func Ours(fsys fsx.FS, target string) (bool, error) {
-	found, err := lookAt(fsys, target)
+	found, err := find(fsys, target)
 	return found != nil && found.IsDir() && marked(found), err
 }
 
-// lookAt describes what stands where the lock folder of target belongs; nil when
+// find describes what stands where the lock folder of target belongs; nil when
 // nothing does.
-func lookAt(fsys fsx.FS, target string) (fs.FileInfo, error) {
+func find(fsys fsx.FS, target string) (fs.FileInfo, error) {
 	info, err := fsys.Lstat(target + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -186,11 +186,10 @@ func (l *Lock) Held() error {
 }
 
 // Unlock gives the lock back. A lock that was lost is left to its new owner. An
-// error means that the folder is still there; whoever of us comes next takes it
-// over.
+// error means that the folder is still there; the next process of ours takes it over.
 func (l *Lock) Unlock() error {
 	err := l.release()
-	if err != nil { // once more: nobody else cleans up after us
+	if err != nil { // once more: no other program cleans up after us
 		err = l.release()
 	}
 	l.done()
@@ -309,7 +308,7 @@ func (l *Lock) own(failed error) error {
 	return nil
 }
 
-// sighting is what we saw of somebody else's lock folder, by our own clock.
+// sighting is what was seen of another holder's lock folder, by our own clock.
 type sighting struct {
 	key   fsx.Key
 	since time.Time
@@ -323,5 +322,5 @@ func (s *sighting) stale(info fs.FileInfo, now time.Time) bool {
 		s.key, s.since = key, now
 	}
 	watched := now.Sub(s.since)
-	return watched >= Stale || watched >= settle && now.Sub(info.ModTime()) > Stale
+	return watched >= Stale || watched >= confirmTime && now.Sub(info.ModTime()) > Stale
 }

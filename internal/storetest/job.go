@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/transcript"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // Jobs checks an implementation of [job.Store]. The second way to open is used
@@ -86,14 +85,14 @@ func settleJobs(t *testing.T, first, second func(transcript.Ref) job.Store) {
 		check(t, s.Begin(t.Context(), begun("a2")))
 		check(t, s.End(t.Context(), "a1", endOf("its own")))
 	}
-	check(t, second(agentJobs).Settle(t.Context(), endOf("by the agent")))
-	check(t, second(mainJobs).Settle(t.Context(), endOf("by the session")))
-	check(t, second(mainJobs).Settle(t.Context(), endOf("again")))
+	check(t, second(agentJobs).EndUnfinished(t.Context(), endOf("by the agent")))
+	check(t, second(mainJobs).EndUnfinished(t.Context(), endOf("by the session")))
+	check(t, second(mainJobs).EndUnfinished(t.Context(), endOf("again")))
 	ended := with(begun("a1"), endOf("its own"))
 	allJobs(t, second(mainJobs), "of the session", ended, with(begun("a2"), endOf("by the session")))
 	allJobs(t, second(agentJobs), "of its agent", ended, with(begun("a2"), endOf("by the agent")))
 	check(t, first(agentJobs).Begin(t.Context(), begun("a3")))
-	check(t, second(mainJobs).Settle(t.Context(), endOf("by the session")))
+	check(t, second(mainJobs).EndUnfinished(t.Context(), endOf("by the session")))
 	allJobs(t, second(agentJobs), "of its agent, later", ended, with(begun("a2"), endOf("by the agent")),
 		with(begun("a3"), endOf("by the session")))
 	allJobs(t, second(other), "of another session", ended, begun("a2"))
@@ -124,7 +123,7 @@ func jobsCancelled(t *testing.T, first, second func(transcript.Ref) job.Store) {
 	s := first(mainJobs)
 	check(t, s.Begin(t.Context(), begun("a1")))
 	for what, err := range map[string]error{
-		"begin": s.Begin(ended(), begun("a2")), "end": s.End(ended(), "a1", endOf("x")), "settle": s.Settle(ended(), endOf("x")),
+		"begin": s.Begin(ended(), begun("a2")), "end": s.End(ended(), "a1", endOf("x")), "settle": s.EndUnfinished(ended(), endOf("x")),
 	} {
 		if err == nil {
 			t.Errorf("%s under a cancelled context", what)
