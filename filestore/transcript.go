@@ -45,7 +45,7 @@ func (ts *transcripts) open(ctx context.Context, ref transcript.Ref) (*log, erro
 }
 
 func (ts *transcripts) acquire(ctx context.Context, ref transcript.Ref) (*lease.Lease, error) {
-	path := ts.side(ref, "lease")
+	path := ts.root.Lease(ref.Project, ref.Session, ref.Agent)
 	held, err := lease.Acquire(ctx, ts.fsys, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err != nil {
@@ -53,12 +53,29 @@ func (ts *transcripts) acquire(ctx context.Context, ref transcript.Ref) (*lease.
 		}
 		held, err = lease.Acquire(ctx, ts.fsys, path)
 	}
+	if err == nil && ref.Agent == "" {
+		err = ts.heldInFolder(ctx, ref, held)
+	}
 	var other *lease.HeldError
 	if errors.As(err, &other) {
 		h := other.Holder
 		err = &transcript.HeldError{Ref: ref, PID: h.PID, Host: h.Host, Since: h.Since}
 	}
 	return held, err
+}
+
+// heldInFolder gives the lease of a main session back when an older cadre, which had
+// it in the session's folder, has the session open.
+func (ts *transcripts) heldInFolder(ctx context.Context, ref transcript.Ref, held *lease.Lease) error {
+	path := ts.side(ref, "lease")
+	holder, older, err := lease.Look(ctx, ts.fsys, path)
+	if older {
+		err = &lease.HeldError{Path: path, Holder: holder}
+	}
+	if err != nil {
+		err = errors.Join(err, held.Release())
+	}
+	return err
 }
 
 // log implements [transcript.Log].
@@ -244,13 +261,16 @@ func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
 	if ref.Agent != "" {
 		return errors.New("only a main session can be removed")
 	}
-	folder := ts.sessionFolder(ref)
-	file, err := ts.exists(ts.transcript(ref))
-	if err == nil && !file {
-		var beside bool
-		if beside, err = ts.exists(folder); err == nil && !beside {
-			err = transcript.ErrNotFound
+	folder, own := ts.sessionFolder(ref), ts.root.Lease(ref.Project, ref.Session, "")
+	there := false
+	var err error
+	for _, path := range []string{ts.transcript(ref), folder, own} { // a killed removal leaves the last ones
+		if !there && err == nil {
+			there, err = ts.exists(path)
 		}
+	}
+	if err == nil && !there {
+		err = transcript.ErrNotFound
 	}
 	if err != nil {
 		return err
@@ -259,14 +279,14 @@ func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
 	if err == nil {
 		err = ts.removeFiles(ref)
 	}
-	// The leases lie in the folder, so they go last.
+	// The leases of the agents lie in the folder, so it goes last.
 	for _, held := range leases {
 		err = errors.Join(err, held.Release())
 	}
 	if err != nil {
 		return err
 	}
-	return fsx.RemoveAll(ts.fsys, folder)
+	return errors.Join(fsx.RemoveAll(ts.fsys, folder), fsx.RemoveAll(ts.fsys, own))
 }
 
 // acquireAll takes the leases of a session and of all its agents.
@@ -276,7 +296,10 @@ func (ts *transcripts) acquireAll(ctx context.Context, ref transcript.Ref) ([]*l
 		return nil, err
 	}
 	leases := []*lease.Lease{held}
-	entries, err := ts.fsys.ReadDir(filepath.Dir(ts.side(ref, "lease")))
+	entries, err := ts.fsys.ReadDir(ts.sideFolder(ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		return leases, nil
+	}
 	if err != nil {
 		return leases, err
 	}
@@ -301,10 +324,13 @@ func (ts *transcripts) removeFiles(ref transcript.Ref) error {
 	}
 	folder := ts.sessionFolder(ref)
 	entries, err := ts.fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	sides := filepath.Base(filepath.Dir(ts.side(ref, "lease")))
+	sides := filepath.Base(ts.sideFolder(ref))
 	for _, e := range entries {
 		if e.Name() == sides {
 			continue
@@ -326,8 +352,12 @@ func (s *files) side(ref transcript.Ref, what string) string {
 
 // sessionFolder holds everything beside a main session's transcript.
 func (ts *transcripts) sessionFolder(ref transcript.Ref) string {
-	main := transcript.Ref{Project: ref.Project, Session: ref.Session}
-	return filepath.Dir(filepath.Dir(ts.side(main, "lease")))
+	return filepath.Dir(ts.sideFolder(ref))
+}
+
+// sideFolder holds what is ours alone beside a main session's transcript.
+func (ts *transcripts) sideFolder(ref transcript.Ref) string {
+	return ts.root.SideDir(ref.Project, ref.Session)
 }
 
 // checkRef refuses names that would leave the project's folder.

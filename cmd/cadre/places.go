@@ -94,7 +94,7 @@ func folders(dir string) ([]string, error) {
 
 // holder tells who has a session open; nil when nobody has.
 func (p place) holder(ctx context.Context, ref transcript.Ref) (*lease.Holder, error) {
-	h, ok, err := lease.Look(ctx, fsx.OS, p.root.Side(ref.Project, ref.Session, ref.Agent, "lease"))
+	h, ok, err := lease.Look(ctx, fsx.OS, p.root.Lease(ref.Project, ref.Session, ref.Agent))
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -108,7 +108,16 @@ func (r Root) Transcript(cwd, session, agent string) string {
 	return filepath.Join(r.Project(cwd), session, "subagents", "agent-"+agent+".jsonl")
 }
 
-// Side is a file of ours beside a transcript: "lease", "receipts", "asks", "jobs".
+// Lease is the lease of a session or agent. That of a main session lies in a folder of
+// its project, which is there already: a session of one turn needs no folder of its own.
+func (r Root) Lease(cwd, session, agent string) string {
+	if agent != "" {
+		return r.Side(cwd, session, agent, "lease")
+	}
+	return filepath.Join(r.Project(cwd), "cadre", session+".lease")
+}
+
+// Side is a file of ours beside a transcript: "receipts", "asks", "jobs".
 func (r Root) Side(cwd, session, agent, what string) string {
 	name := "main"
 	if agent != "" {
