@@ -50,6 +50,12 @@ func (m *mortal) isDead() bool {
 	return m.dead
 }
 
+func (m *mortal) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead = true
+}
+
 func (m *mortal) change(do func() error) error {
 	m.mu.Lock()
 	if m.dead {
@@ -163,7 +169,8 @@ type process struct {
 	opened   chan struct{}
 }
 
-func (p *teamPast) begin(t *testing.T, m *mortal) *process {
+// begin makes a process; where is where its teammates run, nil: in it.
+func (p *teamPast) begin(t *testing.T, m *mortal, where team.Backend) *process {
 	t.Helper()
 	l := &process{mortal: m, past: p, tree: session.NewTree(session.TreeConfig{}), opened: make(chan struct{})}
 	l.host = &teammate.Host{
@@ -173,9 +180,12 @@ func (p *teamPast) begin(t *testing.T, m *mortal) *process {
 	conversations := teammate.Conversations{Transcripts: p.store.Transcripts(), Asks: p.store.Asks, Jobs: p.store.Jobs, Desk: p.store.Desk()}
 	records := mortalRecords{p.store.Records(), m}
 	l.backends = teammate.NewBackends(l.host, teammate.BackendOptions{Mode: pane.InProcess, Records: records})
+	if where == nil {
+		where = l.backends
+	}
 	l.teams = team.New(team.Options{
 		Store: mortalRosters{p.store.Teams(), m}, Mail: mortalMail{p.store.Mail(), m}, Tasks: mortalTasks{p.store.Tasks(), m},
-		Seals: p.store.Seals(), Records: records, Presence: p.store.Presence(), Backend: l.backends,
+		Seals: p.store.Seals(), Records: records, Presence: p.store.Presence(), Backend: where,
 		Conversed: conversations.Exists, Shown: conversations.Shown,
 	})
 	l.host.Teams = l.teams
@@ -232,9 +242,7 @@ func (l *process) Open(ctx context.Context, s session.Spec) (*session.Session, e
 
 // end closes what a process has, as its kernel would: a dead one stores nothing.
 func (l *process) end() {
-	l.mu.Lock()
-	l.dead = true
-	l.mu.Unlock()
+	l.kill()
 	l.tree.Sessions.Close(session.ErrClosed)
 	if l.main != nil {
 		_ = l.main.Close(session.ErrClosed)
@@ -339,9 +347,15 @@ func (l *process) send(ctx context.Context, from *team.Seat, to, text string) er
 
 // firstLife forms a team and sends mail around, until it is killed or has no more to do.
 func (p *teamPast) firstLife(t *testing.T, m *mortal) {
-	l := p.begin(t, m)
+	l := p.begin(t, m, nil)
 	defer l.end()
 	l.openMain(t, false, false)
+	l.sendAround(t)
+	l.rest()
+}
+
+// sendAround forms a team and sends mail around.
+func (l *process) sendAround(t *testing.T) {
 	ctx := t.Context()
 	if _, err := l.teams.Create(ctx, leadCaller, "alpha", "", ""); err != nil {
 		return
@@ -358,7 +372,6 @@ func (p *teamPast) firstLife(t *testing.T, m *mortal) {
 	}
 	synctest.Wait()
 	_ = l.send(ctx, seat, "ann", "last of the lead")
-	l.rest()
 }
 
 // rest lets everything go on as far as it can, also what is tried again after a pause.
@@ -371,7 +384,7 @@ func (l *process) rest() {
 }
 
 func (p *teamPast) nextLife(t *testing.T, m *mortal, lost bool) {
-	l := p.begin(t, m)
+	l := p.begin(t, m, nil)
 	defer l.end()
 	l.openMain(t, true, lost)
 	l.rest()

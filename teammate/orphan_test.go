@@ -33,7 +33,7 @@ func TestATeammateDoesNotOutliveItsLead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &teamPast{store: memstore.New(), requests: make(map[string][]string)}
-				lead := p.begin(t, &mortal{})
+				lead := p.begin(t, &mortal{}, nil)
 				lead.openMain(t, false, false)
 				main, stop := p.startApart(t, lead)
 				defer stop()
@@ -88,7 +88,7 @@ func (p *teamPast) startApart(t *testing.T, lead *process) (main *session.Sessio
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := p.begin(t, &mortal{})
+	own := p.begin(t, &mortal{}, nil)
 	caller := tool.Caller{SessionID: "00000000-0000-4000-8000-000000000001", AgentName: "ann", Team: "alpha", Cwd: "/w"}
 	place, err := teammate.Join(ctx, own.host, caller, config.DefaultOrphanGrace)
 	if err != nil {
