@@ -78,7 +78,7 @@ func TestRelayedQuestion(t *testing.T) {
 	q.Ask.Asked = time.Time{}
 	want := ask.Ask{
 		ID: id, Kind: ask.Permission, SessionID: leader.SessionID, AgentName: "w1", Team: "alpha", Tool: "Bash",
-		ToolUseID: "toolu_ask-1", Input: a.Input, Digest: ask.DigestOf("Bash", a.Input), Question: "May Bash of w1 run?",
+		ToolUseID: "toolu_ask-1", Input: a.Input, Digest: ask.DigestOf("Bash", a.Input), Question: "May w1 run Bash?",
 		Reason: "List it", Suggestions: a.Suggestions,
 	}
 	if diff := cmp.Diff(want, q.Ask); diff != "" || asked.IsZero() || q.From != "w1" {

@@ -109,7 +109,7 @@ func (r *relays) question(m mailbox.Message, c protocol.PermissionRequest) ask.A
 	a := ask.Ask{
 		ID: c.RequestID, Kind: ask.Permission, SessionID: r.seat.session, AgentName: m.From, Team: r.seat.Team,
 		Tool: c.ToolName, ToolUseID: c.ToolUseID, Input: c.Input, Digest: ask.DigestOf(c.ToolName, c.Input),
-		Question: "May " + c.ToolName + " of " + m.From + " run?", Reason: c.Description,
+		Question: "May " + m.From + " run " + c.ToolName + "?", Reason: c.Description,
 		Suggestions: protocol.Acceptable(c.Suggestions), Asked: sentAt(m),
 	}
 	switch c.ToolName {

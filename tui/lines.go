@@ -198,6 +198,8 @@ func resultLine(r event.ToolEnded) string {
 		text = code[1] + ": " + oneLine(text)
 	case r.Tool == "Bash":
 		text = lastLine(text)
+	case json.Valid([]byte(text)):
+		text = strings.Join(strings.Fields(Clean(text)), " ") // its first line alone may be a brace
 	default:
 		text = oneLine(text)
 	}
@@ -214,7 +216,7 @@ var (
 	failureLine  = lazy.Regexp(`(?mi)^.*\b(fail(ed|ure)?|error|panic|fatal)\b.*$`)
 )
 
-// slow calls have their time told.
+// slow is how long a call takes whose time is shown.
 const slow = 5 * time.Second
 
 // stripTags takes away the wrapper of wrong calls, which is for the model.

@@ -257,6 +257,7 @@ func TestStory(t *testing.T) {
 func TestResultLine(t *testing.T) {
 	for _, tc := range []struct{ tool, text, want string }{
 		{"Bash", "Exit code 1\nok one\nFAIL two\nok three", "Exit code 1: FAIL two …"},
+		{"TeamCreate", "{\n  \"team_name\": \"crew\"\n}", `{ "team_name": "crew" }`},
 		{"Bash", "Exit code 1\ncompiling\nmain.go:3: syntax error: x\n", "Exit code 1: main.go:3: syntax error: x"},
 		{"Bash", "Exit code 2\nno rule\nstop", "Exit code 2: no rule …"},
 		{"Bash", "ok one\nall 24 checks pass\n\n", "all 24 checks pass"},

@@ -39,11 +39,24 @@ func (c *conversation) answered(id string, a ask.Answer) {
 		}
 		if a.By != "person" {
 			c.screen.endStream()
-			c.screen.line(c.paint(dim, fmt.Sprintf("  (the question about %s was answered: %s)", Clean(q.ask.Tool), Clean(a.By))))
+			c.screen.line(c.paint(dim, fmt.Sprintf("  (the question about %s %s)", Clean(q.ask.Tool), closedBy(a.By))))
 		}
 		c.drop(i)
 		return
 	}
+}
+
+// closedBy says in what way a question was closed that the person here did not answer.
+func closedBy(who string) string {
+	switch who {
+	case "deadline":
+		return "was denied: nobody answered in time"
+	case "rule":
+		return "was answered by a rule"
+	case "interrupt":
+		return "is closed: the call was interrupted"
+	}
+	return "was answered elsewhere"
 }
 
 func (c *conversation) drop(i int) {

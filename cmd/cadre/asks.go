@@ -19,7 +19,7 @@ import (
 func newAsksCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "asks", Short: "List the questions that agents wait with", Args: noArgs,
+		Use: "asks", Short: "List the questions that agents are waiting for", Args: noArgs,
 		Long: "Lists the questions of all agents, in whatever process they run: may this call run, is this plan good,\nwhich of these choices. cadre answer answers them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withPlaces(func(places []place) error { return listAsks(cmd.Context(), places[0], asJSON) })
@@ -59,7 +59,7 @@ func listAsks(ctx context.Context, p place, asJSON bool) error {
 	case asJSON:
 		return writeJSON(views)
 	case len(views) == 0:
-		return writeOut([]byte("Nobody asks anything.\n"))
+		return writeOut([]byte("There are no open questions.\n"))
 	}
 	for i, v := range views {
 		if i > 0 {
@@ -96,7 +96,7 @@ func (v askView) lines(now time.Time) []string {
 		head += " (over)"
 	}
 	if !v.Open {
-		head += "; its process is gone, an answer is taken when the session is resumed"
+		head += "; its process is gone, and an answer will be read when the session is resumed"
 	}
 	lines := []string{tui.Visible(head)}
 	for _, line := range tui.AskLines(v.Ask) {
@@ -108,7 +108,7 @@ func (v askView) lines(now time.Time) []string {
 func newAnswerCommand() *cobra.Command {
 	var reply reply
 	cmd := &cobra.Command{
-		Use: "answer ID allow|deny", Short: "Answer a question of cadre asks",
+		Use: "answer ID allow|deny", Short: "Answer a question that cadre asks lists",
 		Args:              exactly(2, "the id of a question (or the beginning of it), and allow or deny"),
 		ValidArgsFunction: complete(askCandidates, verdictCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,10 +118,10 @@ func newAnswerCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&reply.message, "message", "m", "", "a word to the agent: why not, or what to mind")
-	flags.BoolVar(&reply.always, "always", false, "with allow: also take the suggestions, so that it need not ask again")
+	flags.StringVarP(&reply.message, "message", "m", "", "tell the agent why, or what to take care of")
+	flags.BoolVar(&reply.always, "always", false, "with allow: also accept the suggested rules, so that it need not ask again")
 	flags.StringArrayVar(&reply.choices, "choose", nil, "with allow: a number or your own words, once for each question of a choice")
-	flags.StringVar(&reply.input, "input", "", "with allow: this JSON as the call's input")
+	flags.StringVar(&reply.input, "input", "", "with allow: run the call with this `JSON` as its input")
 	flags.BoolVar(&reply.stop, "interrupt", false, "with deny: also end the agent's turn")
 	return cmd
 }
@@ -144,14 +144,14 @@ func answerAsk(ctx context.Context, p place, id, verdict string, r reply) error 
 	}
 	switch err := p.Desk().Leave(ctx, a.ID, answer); {
 	case errors.Is(err, ask.ErrAnswered):
-		return &exit{code: exitFailed, err: fmt.Errorf("%s has its answer already", a.ID)}
+		return &exit{code: exitFailed, err: fmt.Errorf("%s has been answered already", a.ID)}
 	case errors.Is(err, ask.ErrUnknown):
-		return &exit{code: exitFailed, err: fmt.Errorf("%s waits no longer", a.ID)}
+		return &exit{code: exitFailed, err: fmt.Errorf("%s is no longer open", a.ID)}
 	case err != nil:
 		return err
 	}
 	if !a.Open {
-		return writeOut([]byte("The answer is kept. It is taken when the session is opened again: cadre --resume " + a.SessionID + "\n"))
+		return writeOut([]byte("The answer is kept, and will be read when the session is resumed: cadre --resume " + a.SessionID + "\n"))
 	}
 	return writeOut([]byte("Answered.\n"))
 }
@@ -209,7 +209,7 @@ func (r reply) answer(a ask.Ask, verdict string) (ask.Answer, error) {
 	}
 	if r.always {
 		if len(a.Suggestions) == 0 {
-			return answer, usagef("%s suggests nothing that --always could take", a.ID)
+			return answer, usagef("%s suggests no rule that --always could accept", a.ID)
 		}
 		answer.Updates = a.Suggestions
 	}

@@ -48,7 +48,7 @@ func TestAnsweringFromOutside(t *testing.T) {
 			if code := exitCode(t, run); code != exitDone || !strings.Contains(stdout.String(), tc.want) {
 				t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 			}
-			if left, text, _ := command(t, env, "asks"); left.Run() != nil || text.String() != "Nobody asks anything.\n" {
+			if left, text, _ := command(t, env, "asks"); left.Run() != nil || text.String() != "There are no open questions.\n" {
 				t.Errorf("what is left: %s", text)
 			}
 		})

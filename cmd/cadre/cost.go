@@ -51,7 +51,7 @@ func costLine(usage []event.AgentTally) string {
 		return ""
 	}
 	split := ""
-	if others.agents > 0 {
+	if others.agents > 0 && (own.known || others.known) {
 		split = fmt.Sprintf(" (own %s, team of %d %s)", own, others.agents, others)
 	}
 	return fmt.Sprintf("cost: %s%s, %s, %s tokens", all, split, count(all.rounds, "round"), grouped(all.tokens))

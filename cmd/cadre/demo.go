@@ -27,10 +27,10 @@ type demoOptions struct {
 	speed float64
 }
 
-const demoLong = `demo writes a small project whose checks fail into a fresh folder and has a team repair it: a lead, three
-teammates, a task list with dependencies, tasks that are closed only when their tests pass, messages, and a
-review at the end. Everything happens for real but
-the model, which is a script, so it needs no key. With --model a real model gets the same goal.`
+const demoLong = `demo writes a small project whose checks fail into a new folder and has a team repair it: a lead, three
+teammates, a task list with dependencies, tasks that can be completed only when their tests pass, messages,
+and a review at the end. Only the model is a script, so no key is needed; everything else is real. With
+--model, a real model gets the same goal.`
 
 func newDemoCommand() *cobra.Command {
 	var o demoOptions
@@ -40,9 +40,9 @@ func newDemoCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.model, "model", "", "`NAME` of a real model, or scripted:FILE")
-	fs.BoolVar(&o.keep, "keep", false, "leave the project and the state on disk")
+	fs.BoolVar(&o.keep, "keep", false, "keep the project and the state on disk")
 	fs.BoolVar(&o.json, "json", false, "print the report as JSON, and nothing else")
-	fs.Float64Var(&o.speed, "speed", 1, "`FACTOR` of the script's speed: 2 is twice as fast, 0 does not wait at all")
+	fs.Float64Var(&o.speed, "speed", 1, "`FACTOR` of the script's speed: 2 is twice as fast, 0 does not pause at all")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModel) // it was defined above
 	return cmd
 }

@@ -146,6 +146,12 @@ func table(rows [][]string) error {
 	return writeOut([]byte(strings.Join(columnLines(rows), "\n") + "\n"))
 }
 
+// fields prints what is known of one thing, a line for each name and value. One
+// without a value is left out.
+func fields(rows [][]string) error {
+	return table(slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
+}
+
 // columnLines sets rows in columns, a line each. What cells hold was written by
 // models and other programs, so it is cleaned.
 func columnLines(rows [][]string) []string {

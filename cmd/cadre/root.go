@@ -40,7 +40,7 @@ stdout holds the answer and nothing else.`
 const rootExample = `  cadre                                    talk with a lead agent in this folder
   cadre -p "make the tests pass" --allowedTools "Bash(go test *),Edit"
   git diff | cadre -p "review this change" --output-format json
-  cadre --continue                         go on with the newest session here`
+  cadre --continue                         continue the newest session of this folder`
 
 func newRootCommand(args []string) *cobra.Command {
 	var o options

@@ -209,7 +209,7 @@ func writeEntry(b *strings.Builder, e transcript.Entry) {
 func newSessionsRm() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "rm ID", Short: "Remove a conversation with everything beside it", Args: exactly(1, "the id of a session, or the beginning of it"),
+		Use: "rm ID", Short: "Remove a conversation with everything that belongs to it", Args: exactly(1, "the id of a session, or the beginning of it"),
 		ValidArgsFunction: complete(ownSessionCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return removeSession(cmd.Context(), places, args[0], yes) })

@@ -83,7 +83,7 @@ func newTaskLs() *cobra.Command {
 // tasksOf reads one list: named by a team's name or a session's id.
 func (p place) tasksOf(ctx context.Context, list string) ([]taskView, error) {
 	tasks, err := p.Tasks().List(ctx, list)
-	return viewTasks(list, p.root, tasks), err
+	return viewTasks(list, p.ofSessions().root, tasks), err
 }
 
 // lists are the names of all lists: also those of teams that have no task yet.
@@ -233,7 +233,7 @@ func printTask(v taskView, asJSON bool) error {
 	if asJSON {
 		return writeJSON(v)
 	}
-	err := table([][]string{
+	err := fields([][]string{
 		{"task", "#" + v.ID + " of " + v.List}, {"subject", v.Subject}, {"state", string(v.Status)}, {"owner", v.Owner},
 		{"blocked by", joinIDs(v.BlockedBy)}, {"still waits for", joinIDs(v.Waits)}, {"blocks", joinIDs(v.Blocks)},
 		{"metadata", string(v.Metadata)}, {"root", string(v.Root)},

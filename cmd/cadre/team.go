@@ -143,7 +143,7 @@ func showTeam(ctx context.Context, places []place, name string, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	d := teamDetail{teamView: p.viewTeam(ctx, config), List: viewTasks(config.Name, p.root, tasks), Mail: p.mailOf(ctx, config)}
+	d := teamDetail{teamView: p.viewTeam(ctx, config), List: viewTasks(config.Name, p.ofSessions().root, tasks), Mail: p.mailOf(ctx, config)}
 	asks, err := p.asksOf(ctx, config)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func printTeam(d teamDetail) error {
 	if d.Open {
 		state = "open in a process"
 	}
-	if err := table([][]string{
+	if err := fields([][]string{
 		{"team", d.Name}, {"about", d.Description}, {"state", state}, {"lead", d.LeadSession}, {"root", string(d.Root)},
 	}); err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 func newTeamLog() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "log NAME", Short: "Tell who did what in a team, oldest first", Args: exactly(1, "the name of a team"),
-		Long:              "Tells what stands in the transcripts and inboxes of a team: every call, what agents said, and their mail.",
+		Use: "log NAME", Short: "Show who did what in a team, oldest first", Args: exactly(1, "the name of a team"),
+		Long:              "Shows what the transcripts and inboxes of a team contain: every call, what agents said, and their mail.",
 		ValidArgsFunction: complete(anyTeamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return logTeam(cmd.Context(), places, args[0], asJSON) })

@@ -16,7 +16,7 @@ func newTeamResume() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use: "resume NAME [prompt]", Short: "Open a team again: its lead and every teammate",
-		Long:              "Goes on with the lead's session, in its folder, and brings its teammates back with their history, tasks and\nmail. With -p it answers one prompt; else it is a conversation. Takes the flags of cadre itself.",
+		Long:              "Continues the lead's session, in its folder, and brings back its teammates with their history, tasks and mail.\nWith -p it answers one prompt, otherwise it is a conversation. It takes the flags of cadre itself.",
 		Args:              between(1, math.MaxInt, "the name of a team, and a prompt or none"),
 		ValidArgsFunction: complete(ownTeamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ import (
 func newTeamSend() *cobra.Command {
 	return &cobra.Command{
 		Use: "send NAME AGENT TEXT", Short: "Write to a member of a team", Args: exactly(3, "a team, one of its members (team-lead for the lead), and a text (- for stdin)"),
-		Long:              "Puts a message from you into the inbox of a member, which gets it between two of its rounds, or at once\nwhen it is idle. It ranks like the lead's.",
+		Long:              "Sends a message from you to a member, which gets it between two rounds of its work, or at once when it is\nidle. Your message ranks like the lead's.",
 		ValidArgsFunction: complete(teamCandidates, memberCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error {

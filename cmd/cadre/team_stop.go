@@ -28,8 +28,8 @@ func newTeamStop() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "do not ask")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the teammate and the lead")
+	cmd.Flags().BoolVar(&force, "force", false, "end it without asking its model")
+	cmd.Flags().StringVar(&reason, "reason", "", "tell the teammate and the lead why")
 	return cmd
 }
 

@@ -139,7 +139,7 @@ func (p place) teams(ctx context.Context) ([]teamView, error) {
 
 func (p place) viewTeam(ctx context.Context, c roster.Roster) teamView {
 	v := teamView{
-		Name: c.Name, Description: c.Description, Root: p.root, LeadSession: c.LeadSessionID,
+		Name: c.Name, Description: c.Description, Root: p.ofSessions().root, LeadSession: c.LeadSessionID,
 		Members: []memberView{},
 	}
 	if c.CreatedAt > 0 {

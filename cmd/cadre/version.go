@@ -100,7 +100,7 @@ func newVersionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Tell the version, and all about this build",
+		Short: "Print the version and how this binary was built",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
