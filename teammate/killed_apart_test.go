@@ -26,7 +26,8 @@ type apart struct {
 	past *teamPast
 	mate *mortal // of all teammates
 
-	running map[string]func() // by name: ends it
+	conversations teammate.Conversations
+	running       map[string]func() // by name: ends it
 }
 
 func (b *apart) Kind(context.Context) (string, error) { return "tmux", nil }
@@ -37,7 +38,10 @@ func (b *apart) Start(ctx context.Context, s team.Spawn) (team.Started, error) {
 	}
 	id := ids.UUID()
 	if s.Record != nil {
-		id = s.Record.SessionID
+		var err error
+		if id, err = b.conversations.MakeMain(ctx, *s.Record); err != nil {
+			return team.Started{}, err
+		}
 	}
 	_, end, err := b.past.startMate(b.t, b.mate, s.Member.Name, id, s.Record != nil)
 	if err != nil {
@@ -101,7 +105,7 @@ func (p *teamPast) startMate(t *testing.T, m *mortal, name, id string, comesBack
 // or resumed. When the teammates die first, the lead notices, and gets so many changes
 // further with what it does then.
 func (p *teamPast) lifeApart(t *testing.T, lead, mates *mortal, resumed bool, further int) {
-	b := &apart{t: t, past: p, mate: mates, running: make(map[string]func())}
+	b := &apart{t: t, past: p, mate: mates, conversations: p.conversations(lead), running: make(map[string]func())}
 	l := p.begin(t, lead, b)
 	if resumed {
 		p.resumeApart(t, l)
@@ -204,4 +208,45 @@ func killedApart(t *testing.T, lead fate, mates *fate, further int) (byLead, byM
 		p.check(t, fmt.Sprintf("killed at %+v, %+v, the lead %d changes later", lead, mates, further), mates != nil)
 	})
 	return byLead, byMates
+}
+
+// A team that is killed again and again, and is resumed in the same place or the other,
+// goes on as if nothing had happened: what its models are shown is never rewritten.
+func TestATeamOutlivesManyKills(t *testing.T) {
+	seeds := 40
+	if whole {
+		seeds = 2000
+	}
+	for range seeds {
+		seed := rand.Uint64()
+		synctest.Test(t, func(t *testing.T) {
+			draw := rand.New(rand.NewPCG(seed, 0))
+			p := &teamPast{store: memstore.New(), requests: make(map[string][]string)}
+			where := fmt.Sprintf("seed %d:", seed)
+			for n := range 8 {
+				m := &mortal{dies: 1 + draw.IntN(60), after: draw.IntN(2) == 0}
+				apart := draw.IntN(2) == 0
+				where += fmt.Sprintf(" %d %v %v;", m.dies, m.after, apart)
+				switch {
+				case n == 0:
+					m.dies += 6 // there is a team
+					p.firstOf(t, m, apart)
+				case apart:
+					p.lifeApart(t, m, m, true, 0)
+				default:
+					p.nextLife(t, m, false)
+				}
+			}
+			p.nextLife(t, &mortal{}, false)
+			p.check(t, where, false)
+		})
+	}
+}
+
+func (p *teamPast) firstOf(t *testing.T, m *mortal, apart bool) {
+	if apart {
+		p.lifeApart(t, m, m, false, 0)
+		return
+	}
+	p.firstLife(t, m)
 }

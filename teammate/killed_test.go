@@ -56,7 +56,8 @@ func (m *mortal) kill() {
 	m.dead = true
 }
 
-func (m *mortal) change(do func() error) error {
+// change makes a change, or half of it when the process is killed before it is whole.
+func (m *mortal) change(do func() error, half ...func() error) error {
 	m.mu.Lock()
 	if m.dead {
 		m.mu.Unlock()
@@ -67,6 +68,9 @@ func (m *mortal) change(do func() error) error {
 	m.dead = dies
 	m.mu.Unlock()
 	if dies && !m.after {
+		for _, do := range half {
+			_ = do()
+		}
 		return errKilled
 	}
 	err := do()
@@ -93,6 +97,11 @@ type (
 	mortalTasks struct {
 		task.Store
 		*mortal
+	}
+	mortalTranscripts struct {
+		transcript.Store
+		*mortal
+		past *teamPast
 	}
 	mortalLog struct {
 		transcript.Log
@@ -137,8 +146,13 @@ func (s mortalTasks) Release(ctx context.Context, list, owner string) (freed []t
 	return freed, err
 }
 
+func (s mortalTranscripts) Fork(ctx context.Context, from, to transcript.Ref, receipts bool) error {
+	return s.change(func() error { return s.Store.Fork(ctx, from, to, receipts) })
+}
+
 func (l mortalLog) Append(ctx context.Context, entries ...transcript.Entry) error {
-	return l.change(func() error { return l.Log.Append(ctx, entries...) })
+	return l.change(func() error { return l.Log.Append(ctx, entries...) },
+		func() error { return l.Log.Append(ctx, entries[:len(entries)/2]...) })
 }
 
 // teamPast is what the processes of a team leave behind, and what its models have seen.
@@ -177,7 +191,7 @@ func (p *teamPast) begin(t *testing.T, m *mortal, where team.Backend) *process {
 		Sessions: l, Tree: l.tree, Jobs: job.NewPool(func(string, event.Body) {}), Records: p.store.Records(), Project: "/w",
 		PlanFile: func(tool.Caller) string { return "" },
 	}
-	conversations := teammate.Conversations{Transcripts: p.store.Transcripts(), Asks: p.store.Asks, Jobs: p.store.Jobs, Desk: p.store.Desk()}
+	conversations := p.conversations(m)
 	records := mortalRecords{p.store.Records(), m}
 	l.backends = teammate.NewBackends(l.host, teammate.BackendOptions{Mode: pane.InProcess, Records: records})
 	if where == nil {
@@ -190,6 +204,12 @@ func (p *teamPast) begin(t *testing.T, m *mortal, where team.Backend) *process {
 	})
 	l.host.Teams = l.teams
 	return l
+}
+
+func (p *teamPast) conversations(m *mortal) teammate.Conversations {
+	return teammate.Conversations{
+		Transcripts: mortalTranscripts{p.store.Transcripts(), m, p}, Asks: p.store.Asks, Jobs: p.store.Jobs, Desk: p.store.Desk(),
+	}
 }
 
 // openMain opens the lead's session; a resumed one brings its team back, or, when the
@@ -390,14 +410,20 @@ func (p *teamPast) nextLife(t *testing.T, m *mortal, lost bool) {
 	l.rest()
 }
 
-// shown is how often a text stands in conversations.
+// shown is how often a text stands in conversations; a line of one that was copied counts
+// once.
 func (p *teamPast) shown(t *testing.T, text string) (n int) {
+	lines := make(map[string]bool)
 	for _, ref := range p.refs {
 		entries, err := p.store.Transcripts().Read(t.Context(), ref)
 		if err != nil && !errors.Is(err, transcript.ErrNotFound) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
+			if lines[e.UUID] {
+				continue
+			}
+			lines[e.UUID] = true
 			for _, b := range e.Message.Content {
 				if b.Type == transcript.Text && e.Kind == transcript.KindUser && !strings.Contains(b.Text, "mail_returned") {
 					n += strings.Count(b.Text, text)
