@@ -3,7 +3,6 @@ package filestore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/internal/journal"
@@ -11,14 +10,14 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// asks implements [ask.Store]: lines in a side file of the session, replayed at
-// the first call.
+// asks implements [ask.Store]: lines in a side file of the session, replayed at the
+// first call.
 type asks struct {
 	*files
 	ref   transcript.Ref
-	lines *journal.File      // nil until the first call
+	file  *journal.File      // nil until the first call
 	order []string           // ids, oldest first
-	open  map[string]ask.Ask // not answered yet
+	open  map[string]ask.Ask // without an answer
 	known map[string]bool    // every id ever put
 }
 
@@ -29,25 +28,28 @@ type askLine struct {
 	Answer *ask.Answer `json:"answer,omitempty"`
 }
 
-func (a *asks) Put(ctx context.Context, question ask.Ask) error {
-	if err := a.record(ctx, askLine{Ask: &question}); err != nil {
-		return fmt.Errorf("keep question %s of session %s: %w", question.ID, a.ref, err)
+func (l askLine) id() string {
+	if l.Ask != nil {
+		return l.Ask.ID
 	}
-	return nil
+	return l.ID
 }
 
-func (a *asks) Resolve(ctx context.Context, id string, answer ask.Answer) error {
-	if err := a.record(ctx, askLine{ID: id, Answer: &answer}); err != nil {
-		return fmt.Errorf("answer question %s of session %s: %w", id, a.ref, err)
-	}
-	return nil
+func (a *asks) Put(ctx context.Context, question ask.Ask) (err error) {
+	defer wrap(&err, "keep question %s of session %s", question.ID, a.ref)
+	return a.add(ctx, askLine{Ask: &question})
 }
 
-func (a *asks) Pending(ctx context.Context) ([]ask.Ask, error) {
+func (a *asks) Resolve(ctx context.Context, id string, answer ask.Answer) (err error) {
+	defer wrap(&err, "answer question %s of session %s", id, a.ref)
+	return a.add(ctx, askLine{ID: id, Answer: &answer})
+}
+
+func (a *asks) Pending(ctx context.Context) (pending []ask.Ask, err error) {
+	defer wrap(&err, "read questions of session %s", a.ref)
 	if err := a.load(ctx); err != nil {
-		return nil, fmt.Errorf("read questions of session %s: %w", a.ref, err)
+		return nil, err
 	}
-	var pending []ask.Ask
 	for _, id := range a.order {
 		if question, ok := a.open[id]; ok {
 			pending = append(pending, question)
@@ -56,8 +58,8 @@ func (a *asks) Pending(ctx context.Context) ([]ask.Ask, error) {
 	return pending, nil
 }
 
-// record keeps one line and applies it.
-func (a *asks) record(ctx context.Context, line askLine) error {
+// add appends one line, and applies it.
+func (a *asks) add(ctx context.Context, line askLine) error {
 	if err := a.load(ctx); err != nil {
 		return err
 	}
@@ -66,20 +68,19 @@ func (a *asks) record(ctx context.Context, line askLine) error {
 	}
 	data, err := jsonx.Marshal(line)
 	if err == nil {
-		err = a.lines.Append(append(data, '\n'))
+		err = a.file.Append(append(data, '\n'))
 	}
 	// Questions are rare, and nobody closes this store.
-	if closeErr := a.lines.Close(); err == nil && closeErr != nil {
-		a.warn(closeErr) // the line stands
+	if closeErr := a.file.Close(); err == nil && closeErr != nil {
+		a.warn(closeErr) // the line is in the file
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		a.apply(line)
 	}
-	a.apply(line)
-	return nil
+	return err
 }
 
-// check reports why a line may not be written.
+// check reports why a line may not be added.
 func (a *asks) check(line askLine) error {
 	id := line.id()
 	_, open := a.open[id]
@@ -92,13 +93,6 @@ func (a *asks) check(line askLine) error {
 		return ask.ErrUnknown
 	}
 	return nil
-}
-
-func (l askLine) id() string {
-	if l.Ask != nil {
-		return l.Ask.ID
-	}
-	return l.ID
 }
 
 func (a *asks) apply(line askLine) {
@@ -118,7 +112,7 @@ func (a *asks) load(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if a.lines != nil {
+	if a.file != nil {
 		return nil
 	}
 	if err := checkRef(a.ref); err != nil {
@@ -126,7 +120,7 @@ func (a *asks) load(ctx context.Context) error {
 	}
 	path := a.side(a.ref, "asks")
 	a.open, a.known, a.order = make(map[string]ask.Ask), make(map[string]bool), nil
-	err := a.ownLines(path, func(line []byte) bool {
+	err := a.scanPrivate(path, func(line []byte) bool {
 		var l askLine
 		if json.Unmarshal(line, &l) != nil {
 			return false
@@ -136,9 +130,8 @@ func (a *asks) load(ctx context.Context) error {
 		}
 		return true
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		a.file = a.journal(path)
 	}
-	a.lines = a.journal(path)
-	return nil
+	return err
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// A file that another program, a person or a broken disk has damaged stops only what
-// it was about: one task, one agent's mail. It is never deleted. A task stays where it
-// is, so that what waits for it goes on waiting; what has to be written anew is set
-// aside first. Either way a person is told which file it is.
+// A file that another program, a person or a broken disk has damaged stops only what it was
+// about: one task, one agent's mail. It is never deleted. A task's file stays where it is,
+// so that the tasks that it blocks stay blocked; a file that has to be written anew is set
+// aside first. In both cases a warning names the file.
 
-// isDamage reports whether an error is about what stands at a path, and will be the
-// same at the next try: it is no file, nobody may read it, it is larger than any of
-// its kind, or it stayed unfinished.
+// isDamage reports whether an error is about what is at a path, and will be the same at the
+// next try: it is no file, it may not be read, it is larger than any of its kind, or it
+// stayed unfinished.
 func isDamage(err error) bool {
 	var torn *TornError
 	return (errors.As(err, &torn) || errors.Is(err, fsx.ErrNotRegular) || errors.Is(err, fsx.ErrTooLarge) ||
 		errors.Is(err, fs.ErrPermission)) && !errors.Is(err, fsx.ErrChanging)
 }
 
-// warnOnce warns of a damaged file, but not again and again of the same.
+// warnOnce warns of a damaged file, unless the last warning about it was the same.
 func (s *files) warnOnce(path string, err error) {
 	s.mu.Lock()
 	again := s.warned[path] == err.Error()
@@ -43,17 +43,17 @@ func (s *files) warnOnce(path string, err error) {
 	}
 }
 
-// setAside moves what stands at path out of the way and warns of it; why is what is
-// wrong with it. It is kept in a folder of ours, or beside its place if it cannot be
-// moved that far. A missing file is no error.
+// setAside moves what is at path out of the way and warns of it; why is what is wrong with
+// it. It is kept in a private folder, or beside its place if it cannot be moved that far.
+// A missing file is no error.
 func (s *files) setAside(path string, why error) error {
-	aside, err := s.placeAside(path)
+	aside, err := s.asidePath(path)
 	if err == nil {
-		err = s.moveNew(path, aside)
+		err = s.renameNew(path, aside)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		aside = filepath.Join(filepath.Dir(path), "."+filepath.Base(aside))
-		err = s.moveNew(path, aside)
+		err = s.renameNew(path, aside)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -65,9 +65,9 @@ func (s *files) setAside(path string, why error) error {
 	return nil
 }
 
-// overDamage does a write. What is no file in the place of the file at path is set
-// aside for it; the caller holds the lock of that file.
-func (s *files) overDamage(path string, write func() error) error {
+// writeOverDamage does a write to path. If something there is not a file, it is set aside
+// and the write done again; the caller holds the lock of that file.
+func (s *files) writeOverDamage(path string, write func() error) error {
 	err := write()
 	if !errors.Is(err, fsx.ErrNotRegular) {
 		return err
@@ -78,8 +78,8 @@ func (s *files) overDamage(path string, write func() error) error {
 	return write()
 }
 
-// placeAside is a free name for what is set aside, in a folder that it makes.
-func (s *files) placeAside(path string) (string, error) {
+// asidePath is a free path for a damaged file that is set aside, in a folder that it makes.
+func (s *files) asidePath(path string) (string, error) {
 	below, aside := s.root.Damaged(path)
 	if err := s.makeBelow(below, filepath.Dir(aside)); err != nil {
 		return "", err
@@ -87,8 +87,8 @@ func (s *files) placeAside(path string) (string, error) {
 	return aside + "-" + strconv.FormatInt(time.Now().UnixNano(), 36), nil
 }
 
-// moveNew moves a file or folder to a name that is free.
-func (s *files) moveNew(from, to string) error {
+// renameNew moves a file or folder to a path that is free.
+func (s *files) renameNew(from, to string) error {
 	err := s.fsys.RenameNew(from, to)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -99,19 +99,19 @@ func (s *files) moveNew(from, to string) error {
 	return s.fsys.Rename(from, to)
 }
 
-// maxOwnLines is more than a session's questions and jobs ever take.
-const maxOwnLines = 256 << 20
+// maxPrivate is more than a session's questions and jobs ever need.
+const maxPrivate = 256 << 20
 
-// ownLines calls each with every line of a file that only we write. each says whether
-// it understood the line; how many it did not is warned of, but for the last one, which
-// a kill may have torn. A missing file has no lines, and what is no file is set aside.
-func (s *files) ownLines(path string, each func(line []byte) bool) error {
+// scanPrivate calls each with every line of a file that only we write. each reports whether
+// it could read the line. It warns of those that could not be read, but for the last one,
+// which a kill may have torn. A missing file has no lines; what is not a file is set aside.
+func (s *files) scanPrivate(path string, each func(line []byte) bool) error {
 	bad, last := 0, true
 	key, err := fsx.KeyAt(s.fsys, path)
 	if err != nil {
 		return err
 	}
-	if key.Size() > maxOwnLines {
+	if key.Size() > maxPrivate {
 		return s.setAside(path, &fs.PathError{Op: "read", Path: path, Err: fsx.ErrTooLarge})
 	}
 	err = journal.Scan(s.fsys, path, math.MaxInt64, func(line []byte) error {
@@ -135,8 +135,8 @@ func (s *files) ownLines(path string, each func(line []byte) bool) error {
 	return err
 }
 
-// staysUnreadable reports whether damage that was found is there at a second look too:
-// not every refusal lasts.
+// staysUnreadable reports whether a damaged file is damaged at a second try too: not every
+// refusal to open a file lasts.
 func (s *files) staysUnreadable(path string, found error) bool {
 	if !errors.Is(found, fs.ErrPermission) {
 		return true
@@ -150,7 +150,7 @@ func (s *files) staysUnreadable(path string, found error) bool {
 
 // keepCopy keeps a copy of a damaged file's content, and warns of it.
 func (s *files) keepCopy(path string, content []byte, why error) error {
-	aside, err := s.placeAside(path)
+	aside, err := s.asidePath(path)
 	if err == nil {
 		_, err = fsx.WriteAtomic(s.fsys, aside, content, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync})
 	}

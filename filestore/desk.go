@@ -19,30 +19,24 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// desk implements [ask.Desk]: a file per open question, and beside it one with
-// the answer that was left. All changes are made under one lock. Both carry a
-// seal: a person who is shown a question reads what our runtime asked.
+// desk implements [ask.Desk]: a file per open question, and one for the answer that was
+// left to it. All changes are made under one lock. Both files carry a seal, so that what
+// a person reads is what our runtime asked.
 type desk struct {
 	*files
 	keys    *keyring
 	watcher *filewatch.Watcher
 }
 
-func (d *desk) Lay(ctx context.Context, a ask.Ask) error {
-	if err := d.lay(ctx, a); err != nil {
-		return fmt.Errorf("lay question %s on the desk: %w", a.ID, err)
-	}
-	return nil
-}
-
-func (d *desk) lay(ctx context.Context, a ask.Ask) error {
+func (d *desk) Lay(ctx context.Context, a ask.Ask) (err error) {
+	defer wrap(&err, "lay question %s on the desk", a.ID)
 	if !validID(a.ID) {
 		return errAskID
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	key, err := d.keys.need(ctx)
+	key, err := d.keys.getOrCreate(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,33 +59,19 @@ func (d *desk) lay(ctx context.Context, a ask.Ask) error {
 	})
 }
 
-func (d *desk) Open(ctx context.Context) ([]ask.Ask, error) {
-	asks, err := d.open(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list open questions: %w", err)
-	}
-	slices.SortStableFunc(asks, func(a, b ask.Ask) int {
-		return cmp.Or(a.Asked.Compare(b.Asked), strings.Compare(a.ID, b.ID))
-	})
-	return asks, nil
-}
-
-func (d *desk) open(ctx context.Context) ([]ask.Ask, error) {
+func (d *desk) Open(ctx context.Context) (asks []ask.Ask, err error) {
+	defer wrap(&err, "list open questions")
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	entries, err := d.fsys.ReadDir(d.root.AsksDir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	entries, err := d.readDir(d.root.AsksDir())
+	if err != nil || len(entries) == 0 {
+		return nil, err
 	}
+	key, _, err := d.keys.read() // without a key, no question is ours
 	if err != nil {
 		return nil, err
 	}
-	key, _, err := d.keys.read() // without one, nothing there is ours
-	if err != nil {
-		return nil, err
-	}
-	var asks []ask.Ask
 	for _, e := range entries {
 		if !isShared(e.Name()) || strings.HasSuffix(e.Name(), layout.AnswerSuffix) {
 			continue
@@ -100,25 +80,22 @@ func (d *desk) open(ctx context.Context) ([]ask.Ask, error) {
 		switch {
 		case err == nil:
 			asks = append(asks, a)
-		case !errors.Is(err, fs.ErrNotExist): // else it was settled meanwhile
+		case !errors.Is(err, fs.ErrNotExist): // else it was answered meanwhile
 			d.warn(fmt.Errorf("left out of the open questions: %w", err))
 		}
 	}
+	slices.SortStableFunc(asks, func(a, b ask.Ask) int {
+		return cmp.Or(a.Asked.Compare(b.Asked), strings.Compare(a.ID, b.ID))
+	})
 	return asks, nil
 }
 
-func (d *desk) Leave(ctx context.Context, id string, answer ask.Answer) error {
-	if err := d.leave(ctx, id, answer); err != nil {
-		return fmt.Errorf("leave an answer to question %s: %w", id, err)
-	}
-	return nil
-}
-
-func (d *desk) leave(ctx context.Context, id string, answer ask.Answer) error {
+func (d *desk) Leave(ctx context.Context, id string, answer ask.Answer) (err error) {
+	defer wrap(&err, "leave an answer to question %s", id)
 	if !validID(id) {
 		return fmt.Errorf("%w: %w", ask.ErrUnknown, errAskID)
 	}
-	key, err := d.known(ctx, id)
+	key, err := d.keyFor(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -140,12 +117,11 @@ func (d *desk) leave(ctx context.Context, id string, answer ask.Answer) error {
 		}
 		return d.write(d.root.AskAnswer(id), data, lock)
 	})
-	return unknown(err)
+	return asUnknown(err)
 }
 
-// known returns the key when a question lies there: only then is there a desk to
-// lock.
-func (d *desk) known(ctx context.Context, id string) (secret, error) {
+// keyFor returns the key if the question exists: only then is there a folder to lock.
+func (d *desk) keyFor(ctx context.Context, id string) (secret, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -153,11 +129,12 @@ func (d *desk) known(ctx context.Context, id string) (secret, error) {
 	if err == nil {
 		_, err = d.question(key, d.root.OpenAsk(id))
 	}
-	return key, unknown(err)
+	return key, asUnknown(err)
 }
 
-// unknown says of a question that is not there, or not ours, that there is none.
-func unknown(err error) error {
+// asUnknown makes [ask.ErrUnknown] of the error for a question that is missing, or that
+// our runtime did not write.
+func asUnknown(err error) error {
 	switch {
 	case errors.Is(err, errUnsealed):
 		return fmt.Errorf("%w: %w", ask.ErrUnknown, err)
@@ -168,41 +145,29 @@ func unknown(err error) error {
 }
 
 func (d *desk) Left(ctx context.Context, a ask.Ask) (answer ask.Answer, ok bool, err error) {
-	answer, err = d.left(ctx, a)
+	defer wrap(&err, "read the answer to question %s", a.ID)
+	if !validID(a.ID) {
+		return answer, false, errAskID
+	}
+	if ctx.Err() != nil {
+		return answer, false, context.Cause(ctx)
+	}
+	key, _, err := d.keys.read()
+	if err == nil {
+		answer, err = d.answer(key, a)
+	}
 	switch {
-	case err == nil:
-		return answer, true, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return answer, false, nil
 	case errors.Is(err, errUnsealed):
 		d.warn(fmt.Errorf("no answer to question %s: %w", a.ID, err))
 		return answer, false, nil
 	}
-	return answer, false, fmt.Errorf("read the answer to question %s: %w", a.ID, err)
+	return answer, err == nil, err
 }
 
-func (d *desk) left(ctx context.Context, a ask.Ask) (ask.Answer, error) {
-	if !validID(a.ID) {
-		return ask.Answer{}, errAskID
-	}
-	if ctx.Err() != nil {
-		return ask.Answer{}, context.Cause(ctx)
-	}
-	key, _, err := d.keys.read()
-	if err != nil {
-		return ask.Answer{}, err
-	}
-	return d.answer(key, a)
-}
-
-func (d *desk) Clear(ctx context.Context, id string) error {
-	if err := d.clear(ctx, id); err != nil {
-		return fmt.Errorf("clear question %s away: %w", id, err)
-	}
-	return nil
-}
-
-func (d *desk) clear(ctx context.Context, id string) error {
+func (d *desk) Clear(ctx context.Context, id string) (err error) {
+	defer wrap(&err, "clear question %s away", id)
 	if !validID(id) {
 		return errAskID
 	}
@@ -218,7 +183,7 @@ func (d *desk) clear(ctx context.Context, id string) error {
 		return err
 	}
 	return d.locked(ctx, func(*dirlock.Lock) error {
-		// The question first: nobody is to answer it once more.
+		// The question first, so that nobody answers it any more.
 		return errors.Join(d.remove(d.root.OpenAsk(id)), d.remove(d.root.AskAnswer(id)))
 	})
 }
@@ -228,7 +193,7 @@ func (d *desk) Watch() (signal <-chan struct{}, stop func()) {
 }
 
 func (d *desk) write(path string, data []byte, lock *dirlock.Lock) error {
-	version, err := d.writeOwn(path, data, lock)
+	version, err := d.writePrivate(path, data, lock)
 	if err == nil {
 		d.watcher.Wrote(path, version)
 	}
@@ -236,20 +201,20 @@ func (d *desk) write(path string, data []byte, lock *dirlock.Lock) error {
 }
 
 func (d *desk) remove(path string) error {
-	err := d.removeOwn(path)
+	err := d.removePrivate(path)
 	if err == nil {
 		d.watcher.Wrote(path, fsx.Key{})
 	}
 	return err
 }
 
-// locked calls change while it holds the desk's lock.
+// locked calls change while it holds the lock of the folder of questions.
 func (d *desk) locked(ctx context.Context, change func(*dirlock.Lock) error) error {
-	return d.lockedOwn(ctx, d.root.AsksDir(), d.sweep, change)
+	return d.lockedFolder(ctx, d.root.AsksDir(), d.sweep, change)
 }
 
-// sweep deletes what killed processes left: temporary files, and answers whose
-// question was cleared away.
+// sweep deletes what killed processes have left: temporary files, and answers whose
+// question was removed.
 func (d *desk) sweep() error {
 	folder := d.root.AsksDir()
 	entries, err := d.fsys.ReadDir(folder)
@@ -270,20 +235,20 @@ func (d *desk) sweep() error {
 	return errors.Join(errs...)
 }
 
-// sealedFile is a file on the desk.
+// sealedFile is the file of a question or an answer.
 type sealedFile struct {
-	Content json.RawMessage `json:"content"` // an ask or an answer, byte for byte what the seal is about
+	Content json.RawMessage `json:"content"` // byte for byte what was sealed
 	Seal    string          `json:"seal"`
 }
 
-// maxAsk is the largest file on the desk that we read.
+// maxAsk is the largest question or answer that we read.
 const maxAsk = 64 << 20
 
 var (
-	// errUnsealed says that a file on the desk was not written by us, not with
-	// this key, or not for this.
+	// errUnsealed says that our runtime did not write a file, or not with this key, or
+	// not for this question.
 	errUnsealed = errors.New("it is torn, or has no seal of ours for this question")
-	errAskID    = errors.New("no id of a question: letters, digits, dash and underscore make one")
+	errAskID    = errors.New("not the id of a question, which has letters, digits, dashes and underscores only")
 )
 
 // unsealedError says which file has no seal.
@@ -315,15 +280,14 @@ func answerParts(a ask.Ask, content []byte) []string {
 	return []string{"answer", a.ID, a.Digest, string(content)}
 }
 
-// question reads the file of an open question. Errors: [fs.ErrNotExist],
-// errUnsealed.
+// question reads an open question. Errors: [fs.ErrNotExist], errUnsealed.
 func (d *desk) question(key secret, path string) (ask.Ask, error) {
 	var a ask.Ask
 	err := d.readSealed(path, &a, func(f sealedFile) bool {
-		return key.vouches(f.Seal, questionParts(f.Content)...)
+		return key.verifies(f.Seal, questionParts(f.Content)...)
 	})
 	if err == nil && d.root.OpenAsk(a.ID) != path {
-		err = &unsealedError{path} // a copy of another one
+		err = &unsealedError{path} // it is a copy of another question
 	}
 	return a, err
 }
@@ -333,14 +297,13 @@ func (d *desk) question(key secret, path string) (ask.Ask, error) {
 func (d *desk) answer(key secret, a ask.Ask) (ask.Answer, error) {
 	var answer ask.Answer
 	err := d.readSealed(d.root.AskAnswer(a.ID), &answer, func(f sealedFile) bool {
-		return key.vouches(f.Seal, answerParts(a, f.Content)...)
+		return key.verifies(f.Seal, answerParts(a, f.Content)...)
 	})
 	return answer, err
 }
 
-// readSealed reads a file on the desk into content, if vouched says that it is
-// ours.
-func (d *desk) readSealed(path string, content any, vouched func(sealedFile) bool) error {
+// readSealed reads a file on the desk into content, if it has the right seal.
+func (d *desk) readSealed(path string, content any, isSealed func(sealedFile) bool) error {
 	data, _, err := fsx.ReadFile(d.fsys, path, maxAsk)
 	if errors.Is(err, fsx.ErrNotRegular) || errors.Is(err, fsx.ErrTooLarge) || errors.Is(err, fsx.ErrChanging) {
 		return &unsealedError{path}
@@ -349,7 +312,7 @@ func (d *desk) readSealed(path string, content any, vouched func(sealedFile) boo
 		return err
 	}
 	var file sealedFile
-	if json.Unmarshal(data, &file) != nil || !vouched(file) || json.Unmarshal(file.Content, content) != nil {
+	if json.Unmarshal(data, &file) != nil || !isSealed(file) || json.Unmarshal(file.Content, content) != nil {
 		return &unsealedError{path}
 	}
 	return nil

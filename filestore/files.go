@@ -33,7 +33,7 @@ type files struct {
 // journal is a file of lines.
 func (s *files) journal(path string) *journal.File { return journal.New(s.fsys, path, s.sync) }
 
-// locked calls change while it holds the lock of target, whose folder exists.
+// locked calls change while it holds the lock of target, whose folder must exist.
 func (s *files) locked(ctx context.Context, target string, change func(*dirlock.Lock) error) error {
 	queue, err := s.queue(target)
 	if err != nil {
@@ -50,18 +50,18 @@ func (s *files) locked(ctx context.Context, target string, change func(*dirlock.
 	}
 	err = change(lock)
 	if unlockErr := lock.Unlock(); unlockErr != nil {
-		// What was changed stands; whoever comes next takes the lock over.
+		// The change is made; the next process takes the lock over.
 		s.warn(unlockErr)
 	}
 	return err
 }
 
-// queue is where our processes queue for the lock of a shared file.
+// queue is the file on which our processes queue for the lock of a shared file.
 func (s *files) queue(target string) (dirlock.Queue, error) {
 	below, file := s.root.LockQueue(target)
 	if filepath.Dir(filepath.Dir(target)) == s.root.TasksDir() {
-		// A list's queue does not lie beside it. Where a link leads to the lists,
-		// another root may lead there too, and have another queue.
+		// A list's queue does not lie beside it. Where the folder of all lists is a
+		// link, another root may lead there too, and would have another queue.
 		lists, err := s.fsys.Lstat(s.root.TasksDir())
 		if err == nil && !lists.IsDir() {
 			return dirlock.Queue{}, nil
@@ -73,11 +73,12 @@ func (s *files) queue(target string) (dirlock.Queue, error) {
 	return dirlock.Queue{Below: below, File: file}, nil
 }
 
-// errMoved says that a program that takes no locks wrote to a file between our
+// errChanged says that a program that takes no locks wrote to a file between our
 // reading and our writing.
-var errMoved = errors.New("file was changed by a program that took no lock")
+var errChanged = errors.New("file was changed by a program that took no lock")
 
-// replace writes a shared file under its lock, if it is still the version was.
+// replace writes a shared file under its lock, if it still is the version was; else the
+// error is errChanged.
 func (s *files) replace(path string, data []byte, was fsx.Key, lock *dirlock.Lock) (fsx.Key, error) {
 	ready := func() error {
 		if err := lock.Held(); err != nil {
@@ -85,7 +86,7 @@ func (s *files) replace(path string, data []byte, was fsx.Key, lock *dirlock.Loc
 		}
 		now, err := fsx.KeyAt(s.fsys, path)
 		if err == nil && now != was {
-			err = fmt.Errorf("write %s: %w", path, errMoved)
+			err = fmt.Errorf("write %s: %w", path, errChanged)
 		}
 		return err
 	}
@@ -93,15 +94,16 @@ func (s *files) replace(path string, data []byte, was fsx.Key, lock *dirlock.Loc
 	return fsx.KeyOf(info), err
 }
 
-// Other programs write shared files in place, so any read may find one empty or
-// half-written (facts: claude-code §15). It is whole again in a moment.
+// rereadPauses are how long to wait before a torn file is read again: other programs write
+// shared files in place, so any read may find one empty or half written (facts: claude-code
+// §15). A moment later it is whole.
 var rereadPauses = []time.Duration{
 	2 * time.Millisecond, 8 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond, 40 * time.Millisecond,
 }
 
-// maxUnlocked is how often a change starts over because a program that takes no
+// maxRetries is how often a change starts over because a program that takes no
 // lock was faster.
-const maxUnlocked = 10
+const maxRetries = 10
 
 // The largest files that we read whole.
 const (
@@ -152,6 +154,15 @@ func (s *files) readShared(ctx context.Context, path string, limit int64, decode
 	return key, &TornError{path, broken}
 }
 
+// readDir lists a folder; a missing one is empty.
+func (s *files) readDir(folder string) ([]fs.DirEntry, error) {
+	entries, err := s.fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
 // exists reports whether something stands at path, whatever it is.
 func (s *files) exists(path string) (bool, error) {
 	_, err := s.fsys.Lstat(path)
@@ -169,29 +180,29 @@ func trimBOM(data []byte) []byte {
 	return data
 }
 
-// gonePrefix names folders that are being deleted: hidden, and never the name
-// of a team or list.
-const gonePrefix = ".gone-"
+// removedPrefix begins the names of folders that are being deleted. They are hidden, and no
+// team or list has such a name.
+const removedPrefix = ".gone-"
 
-// removeFolder deletes a folder under the lock of a file in it, and then, under the
-// same lock, does what else belongs to that. The folder disappears at once; what a
-// kill leaves behind is swept by the next removal. A missing folder is no error.
+// removeFolder deletes a folder under the lock of a file in it, and then calls also under
+// the same lock. The folder disappears at once; what a kill leaves of it is deleted by the
+// next removal. A missing folder is no error.
 func (s *files) removeFolder(ctx context.Context, folder, lockTarget string, also func() error) error {
 	parent := filepath.Dir(folder)
 	info, err := s.fsys.Lstat(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s.sweepGone(parent)
+		return s.sweepRemoved(parent)
 	case err != nil:
 		return err
 	case !info.IsDir():
 		return &fs.PathError{Op: "remove", Path: folder, Err: fsx.ErrNotFolder}
 	}
-	if err := s.sweepGone(parent); err != nil {
+	if err := s.sweepRemoved(parent); err != nil {
 		return err
 	}
 	err = s.locked(ctx, filepath.Join(folder, lockTarget), func(*dirlock.Lock) error {
-		name := gonePrefix + strconv.FormatUint(rand.Uint64(), 36)
+		name := removedPrefix + strconv.FormatUint(rand.Uint64(), 36)
 		if err := s.fsys.Rename(folder, filepath.Join(parent, name)); err != nil {
 			return err
 		}
@@ -200,19 +211,16 @@ func (s *files) removeFolder(ctx context.Context, folder, lockTarget string, als
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.sweepGone(parent)
+	return s.sweepRemoved(parent)
 }
 
-func (s *files) sweepGone(parent string) error {
-	entries, err := s.fsys.ReadDir(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+func (s *files) sweepRemoved(parent string) error {
+	entries, err := s.readDir(parent)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), gonePrefix) {
+		if strings.HasPrefix(e.Name(), removedPrefix) {
 			if err := fsx.RemoveAll(s.fsys, filepath.Join(parent, e.Name())); err != nil {
 				return err
 			}
@@ -221,8 +229,15 @@ func (s *files) sweepGone(parent string) error {
 	return nil
 }
 
-// isShared reports whether a name is that of a file with state, and not of a lock or a
-// temporary file in the same folder.
+// isShared reports whether a file of this name holds state: locks and temporary files in
+// the same folder do not.
 func isShared(name string) bool {
 	return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
+}
+
+// wrap adds to an error of a function what the function was to do.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format+": %w", append(args, *err)...)
+	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/layout"
@@ -15,10 +13,11 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// LedTeams are the teams for the process that leads them. Other programs must see that
-// a deleted team is gone, but people want to read what it did: Remove first copies its
-// roster, mail, tasks and records into the folder of its lead's session, with which
-// they are removed. A copy that cannot be made is a warning: it keeps no team alive.
+// LedTeams are the teams for the process that leads them. Other programs must see that a
+// deleted team does not exist any more, but people want to read what it did: Remove first
+// copies its roster, mail, tasks and records into the folder of its lead's session, with
+// which they are removed. A copy that cannot be made is a warning, so that a full disk
+// keeps no team alive.
 func (s *Store) LedTeams() roster.Store { return ledTeams{s.teams, s.transcripts} }
 
 type ledTeams struct {
@@ -28,16 +27,16 @@ type ledTeams struct {
 
 // Remove implements [roster.Store].
 func (ts ledTeams) Remove(ctx context.Context, name string) error {
-	if err := ts.keepFinished(ctx, name); err != nil {
+	if err := ts.archive(ctx, name); err != nil {
 		ts.warn(fmt.Errorf("keep a copy of team %q: %w", name, err))
 	}
 	return ts.teams.Remove(ctx, name)
 }
 
-// maxKept is the largest file of a finished team that is kept.
-const maxKept = 256 << 20
+// maxArchived is the largest file of a finished team that is copied.
+const maxArchived = 256 << 20
 
-func (ts ledTeams) keepFinished(ctx context.Context, name string) error {
+func (ts ledTeams) archive(ctx context.Context, name string) error {
 	c, err := ts.Load(ctx, name)
 	if err != nil {
 		if errors.Is(err, roster.ErrNotFound) {
@@ -54,11 +53,11 @@ func (ts ledTeams) keepFinished(ctx context.Context, name string) error {
 	}
 	from, err := ts.filesOf(name)
 	if err != nil || len(from) == 0 {
-		return err // it was given up before anybody did anything
+		return err // the team has done nothing
 	}
 	folder := ts.transcripts.sessionFolder(lead)
 	to := filepath.Join(layout.FinishedTeams(folder), layout.DirName(name)+"-"+strconv.FormatInt(c.CreatedAt, 10))
-	for _, path := range append(from, ts.root.TeamConfig(name)) { // without a roster, a copy is none
+	for _, path := range append(from, ts.root.TeamConfig(name)) { // last: a copy without its roster does not count
 		if err := ts.copyInto(to, path); err != nil {
 			return err
 		}
@@ -77,20 +76,20 @@ func leadOf(c roster.Roster) (transcript.Ref, bool) {
 	return transcript.Ref{}, false
 }
 
-// filesOf lists the files that tell what a team did: inboxes, tasks and who was in it.
-// It lists none of a team without mail and tasks.
+// filesOf lists the files that show what a team did: inboxes, tasks and its members'
+// records; none when it has neither mail nor tasks.
 func (ts ledTeams) filesOf(name string) ([]string, error) {
 	var files []string
 	for _, folder := range []string{
 		filepath.Dir(ts.root.Inbox(name, "x")), ts.root.TaskList(name),
 		ts.root.TeamSide(name, roster.RecordMember), ts.root.TeamSide(name, roster.RecordAgent),
 	} {
-		entries, err := ts.fsys.ReadDir(folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		entries, err := ts.readDir(folder)
+		if err != nil {
 			return nil, err
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") && !strings.HasPrefix(e.Name(), ".") {
+			if e.Type().IsRegular() && isShared(e.Name()) {
 				files = append(files, filepath.Join(folder, e.Name()))
 			}
 		}
@@ -101,13 +100,13 @@ func (ts ledTeams) filesOf(name string) ([]string, error) {
 	return files, nil
 }
 
-// copyInto copies a file to the same place under another state root, which is made.
+// copyInto copies a file to the same place under another state root.
 func (ts ledTeams) copyInto(root, path string) error {
 	below, err := filepath.Rel(string(ts.root), path)
 	if err != nil {
 		return err
 	}
-	data, _, err := fsx.ReadFile(ts.fsys, path, maxKept)
+	data, _, err := fsx.ReadFile(ts.fsys, path, maxArchived)
 	if err != nil {
 		return err
 	}
@@ -119,10 +118,10 @@ func (ts ledTeams) copyInto(root, path string) error {
 	return err
 }
 
-// Finished lists the state roots with what is kept of finished teams, one for each
+// Finished lists the state roots with the copies of finished teams, one for each
 // ([Store.LedTeams]).
-func (s *Store) Finished() ([]layout.Root, error) {
-	var roots []layout.Root
+func (s *Store) Finished() (roots []layout.Root, err error) {
+	defer wrap(&err, "list finished teams")
 	projects, err := foldersIn(s, s.root.ProjectsDir())
 	for _, project := range projects {
 		sessions, e := foldersIn(s, project)
@@ -135,18 +134,12 @@ func (s *Store) Finished() ([]layout.Root, error) {
 			}
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("list finished teams: %w", err)
-	}
 	return roots, err
 }
 
 // foldersIn lists the paths of the folders in a folder; none when it is missing.
 func foldersIn(s *Store, folder string) ([]string, error) {
-	entries, err := s.fsys.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	entries, err := s.readDir(folder)
 	var paths []string
 	for _, e := range entries {
 		if e.IsDir() {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 
 	"github.com/cadre-dev/cadre/internal/fsx"
@@ -17,14 +17,8 @@ import (
 )
 
 // Fork copies what other programs wrote too, line by line.
-func (ts *transcripts) Fork(ctx context.Context, from, to transcript.Ref, receipts bool) error {
-	if err := ts.fork(ctx, from, to, receipts); err != nil {
-		return fmt.Errorf("fork session %s to %s: %w", from, to, err)
-	}
-	return nil
-}
-
-func (ts *transcripts) fork(ctx context.Context, from, to transcript.Ref, withReceipts bool) error {
+func (ts *transcripts) Fork(ctx context.Context, from, to transcript.Ref, withReceipts bool) (err error) {
+	defer wrap(&err, "fork session %s to %s", from, to)
 	if err := checkRef(from); err != nil {
 		return err
 	}
@@ -70,7 +64,7 @@ func (ts *transcripts) fork(ctx context.Context, from, to transcript.Ref, withRe
 // session.
 func (ts *transcripts) relabelled(from, to transcript.Ref) ([]byte, error) {
 	var out bytes.Buffer
-	err := journal.Scan(ts.fsys, ts.transcript(from), 1<<63-1, func(line []byte) error {
+	err := journal.Scan(ts.fsys, ts.transcript(from), math.MaxInt64, func(line []byte) error {
 		var doc jsonx.Object
 		if json.Unmarshal(line, &doc) != nil {
 			return nil // torn

@@ -14,49 +14,50 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
-// inbox is what is remembered of one version of an inbox file: enough to list
-// what is unread, and to go on from there when the file grew or was marked in
-// place. The file's bytes are not kept. An inbox is not changed once made.
+// inbox is what is cached of one version of an inbox file: enough to list what is unread,
+// and to go on from there when the file has grown or was marked in place, without reading
+// a long history again. It is never changed.
 type inbox struct {
 	key       fsx.Key
-	canonical bool                // the file is spelled exactly as we would spell it
+	canonical bool                // the file is spelled exactly as we spell it
 	end       []byte              // its last bytes
-	unread    []entry             // what is not marked read; the newest version may append to its array
-	ids       *mailbox.Identities // belongs to the newest version alone
+	unread    []entry             // the newest version may append to its array
+	ids       *mailbox.Identities // shared with earlier versions, and used by the newest alone
 }
 
-// entry is a message, and where it stands in the canonical file.
+// entry is a message, and its place in the canonical file.
 type entry struct {
 	message    mailbox.Message
 	start, end int // of its object
-	flag       int // of the value of "read", if that can be set in place, else 0
+	flag       int // offset of the value of "read" if that can be set in place, else 0
 }
 
-// news is what a version of an inbox has over the one before.
-type news struct {
-	key  fsx.Key
-	read map[mailbox.ID]bool // what was marked meanwhile
-	more []entry             // what was added; IDs are not given yet
-	end  []byte              // the last bytes now
+// inboxChanges is the difference between two versions of an inbox.
+type inboxChanges struct {
+	key   fsx.Key
+	read  map[mailbox.ID]bool // messages that were marked
+	added []entry             // messages that were added; they have no IDs yet
+	end   []byte              // the last bytes of the file
 }
 
-// endBytes is how much of a file's end tells that it only grew: more than the
-// fields around the last message's text, which do not repeat.
+// endBytes is how much of a file's end is compared to see that it has only grown: more
+// than the fields after the last message's text, and these differ from message to message.
 const endBytes = 256
 
-// newInbox is the inbox with these entries, which get their IDs.
+// newInbox is an inbox with these entries, to which it gives IDs.
 func newInbox(parsed []entry, content []byte) *inbox {
-	return (&inbox{ids: new(mailbox.Identities)}).plus(news{more: parsed, end: endOf(content)})
+	return (&inbox{ids: new(mailbox.Identities)}).with(inboxChanges{added: parsed, end: endOf(content)})
 }
 
-// tells reports whether plus knows the IDs of what is added.
-func (b *inbox) tells(more []entry) bool {
-	return !slices.ContainsFunc(more, func(e entry) bool { return !b.ids.Tells(e.message) })
+// canIdentify reports whether IDs can be given to added messages without reading the whole
+// inbox again.
+func (b *inbox) canIdentify(more []entry) bool {
+	return !slices.ContainsFunc(more, func(e entry) bool { return !b.ids.CanIdentify(e.message) })
 }
 
-// plus is the next version of the inbox. The inbox it is made of must be the
-// newest one, and has a single next version.
-func (b *inbox) plus(n news) *inbox {
+// with is the next version of the inbox, which must be the newest one: no inbox has two
+// next versions.
+func (b *inbox) with(n inboxChanges) *inbox {
 	next := &inbox{key: n.key, canonical: true, end: n.end, unread: b.unread, ids: b.ids}
 	if len(n.read) > 0 {
 		next.unread = make([]entry, 0, len(b.unread))
@@ -66,10 +67,10 @@ func (b *inbox) plus(n news) *inbox {
 			}
 		}
 	}
-	for i := range n.more {
-		n.more[i].message.ID = b.ids.Next(n.more[i].message)
-		if !n.more[i].message.Read {
-			next.unread = append(next.unread, n.more[i])
+	for i := range n.added {
+		n.added[i].message.ID = b.ids.Next(n.added[i].message)
+		if !n.added[i].message.Read {
+			next.unread = append(next.unread, n.added[i])
 		}
 	}
 	b.ids.Forget()
@@ -78,22 +79,22 @@ func (b *inbox) plus(n news) *inbox {
 
 func endOf(content []byte) []byte { return bytes.Clone(content[max(0, len(content)-endBytes):]) }
 
-// mayBecome reports whether now may be a later version that only grew, or was
-// marked in place.
-func (b *inbox) mayBecome(now fsx.Key) bool {
+// mayHaveBecome reports whether now may be the key of a later version that has only grown,
+// or was marked in place.
+func (b *inbox) mayHaveBecome(now fsx.Key) bool {
 	if !b.canonical || now == b.key || now.Size() > maxInbox {
 		return false
 	}
 	return b.key.Grown(now) || b.key.SameFile(now) && b.key.Size() == now.Size() && now.Size() >= patchFrom
 }
 
-// newsIn returns what the file f, now the version key, has over b. ok is false
-// when something else may have changed.
-func (b *inbox) newsIn(f io.ReaderAt, key fsx.Key) (n news, ok bool) {
+// changesIn returns how the file f, now the version key, differs from b. ok is false when
+// it has not only grown or been marked.
+func (b *inbox) changesIn(f io.ReaderAt, key fsx.Key) (n inboxChanges, ok bool) {
 	n.key = key
 	var set []int
 	if key.Size() >= patchFrom {
-		if n.read, set, ok = b.marksIn(f); !ok {
+		if n.read, set, ok = b.readMarks(f); !ok {
 			return n, false
 		}
 	}
@@ -107,14 +108,13 @@ func (b *inbox) newsIn(f io.ReaderAt, key fsx.Key) (n news, ok bool) {
 	if bytes.Equal(data, known) {
 		return n, true
 	}
-	n.more, ok = growth(known, data, int(at))
+	n.added, ok = addedEntries(known, data, int(at))
 	return n, ok
 }
 
-// growth returns the entries that were added behind the known end of a file;
-// data is what stands there now, from at on. ok is false unless they were only
-// added.
-func growth(known, data []byte, at int) (more []entry, ok bool) {
+// addedEntries returns the entries that were added behind the known end of a file; data is
+// what the file holds from at on now. ok is false if anything else has changed.
+func addedEntries(known, data []byte, at int) (more []entry, ok bool) {
 	known = known[:len(known)-len(closing)]
 	if !bytes.HasPrefix(data, known) || len(data) <= len(known) || data[len(known)] != ',' {
 		return nil, false
@@ -126,13 +126,13 @@ func growth(known, data []byte, at int) (more []entry, ok bool) {
 	}
 	more, err = parse(content)
 	for i := range more {
-		more[i] = more[i].moved(at + len(known))
+		more[i] = more[i].shifted(at + len(known))
 	}
 	return more, err == nil
 }
 
-// moved is the entry when so many bytes come before it.
-func (e entry) moved(by int) entry {
+// shifted is the entry with so many more bytes before it.
+func (e entry) shifted(by int) entry {
 	e.start, e.end = e.start+by, e.end+by
 	if e.flag > 0 {
 		e.flag += by
@@ -140,8 +140,8 @@ func (e entry) moved(by int) entry {
 	return e
 }
 
-// tailOf returns what an entry adds to an inbox whose content ends at size: it
-// replaces the bytes from cut on.
+// tailOf returns the bytes that add an entry to an inbox of this size: they replace those
+// from cut on.
 func tailOf(size int, doc jsonx.Object) (tail []byte, cut int, err error) {
 	flat, err := doc.MarshalJSON()
 	if err != nil {
@@ -163,16 +163,16 @@ func tailOf(size int, doc jsonx.Object) (tail []byte, cut int, err error) {
 	return tail, cut, nil
 }
 
-// marked returns content with these messages of box marked read, and what stays
-// unread of it. Nothing is marked when the content returned is nil.
-func (b *inbox) marked(content []byte, ids []mailbox.ID) ([]byte, []entry, error) {
+// withMarks returns the content with these messages marked read, and the entries that stay
+// unread. The content is nil when there was nothing to mark.
+func (b *inbox) withMarks(content []byte, ids []mailbox.ID) ([]byte, []entry, error) {
 	var out bytes.Buffer
 	var rest []entry
 	copied := 0
 	wanted := idSet(ids)
 	for _, u := range b.unread {
 		if !wanted[u.message.ID] {
-			rest = append(rest, u.moved(out.Len()-copied))
+			rest = append(rest, u.shifted(out.Len()-copied))
 			continue
 		}
 		var doc jsonx.Object
@@ -200,18 +200,18 @@ var emptyInbox = []byte("[]")
 
 var errEmpty = errors.New("the file is empty")
 
-// entryIndent stands before each line of an entry.
+// entryIndent begins each line of an entry.
 const entryIndent = "  "
 
-// closing ends an inbox that has entries; lastLines is how the last entry ends
-// too, which nothing inside an inbox does.
+// closing ends an inbox that has entries. lastLines is closing with the end of the last
+// entry, which occurs nowhere else in an inbox.
 var (
 	closing   = []byte("\n]")
 	lastLines = []byte("\n" + entryIndent + "}\n]")
 )
 
-// canonicalInbox returns the file's content as we spell it (facts: claude-code
-// §5.1), which is data itself if it is spelled so, or was and has been marked.
+// canonicalInbox returns the file's content as we spell it (facts: claude-code §5.1). That
+// is data itself if it is spelled so, marks in place aside.
 func canonicalInbox(data []byte) ([]byte, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -233,8 +233,8 @@ func canonicalInbox(data []byte) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// spelledAs reports whether data is the canonical content, but for the white
-// space around the value of "read", which marks in place change.
+// spelledAs reports whether data is the canonical content, apart from the white space
+// around the values of "read", which marks in place change.
 func spelledAs(content, data []byte) bool {
 	for {
 		at := bytes.Index(data, readKey)
@@ -255,11 +255,10 @@ func spelledAs(content, data []byte) bool {
 	}
 }
 
-// span is where an entry stands in the canonical content.
+// span is the place of an entry in the canonical content.
 type span struct{ start, end int }
 
-// entries finds the objects of a canonical inbox; entries of other types are no
-// messages.
+// entries finds the messages of a canonical inbox; values that are not objects are none.
 func entries(content []byte) []span {
 	var spans []span
 	for at := len("[\n"); at < len(content)-1; {
@@ -280,7 +279,7 @@ func entries(content []byte) []span {
 	return spans
 }
 
-// parse reads the entries of a canonical inbox; IDs are not given yet.
+// parse reads the entries of a canonical inbox, without IDs.
 func parse(content []byte) ([]entry, error) {
 	var parsed []entry
 	for _, s := range entries(content) {
@@ -297,8 +296,8 @@ func parse(content []byte) ([]entry, error) {
 	return parsed, nil
 }
 
-// salvage returns the whole entries before the place where a torn inbox breaks
-// off, as canonical content.
+// salvage returns the whole entries at the beginning of a damaged inbox, as canonical
+// content.
 func salvage(data []byte) []byte {
 	entries := []json.RawMessage{}
 	dec := json.NewDecoder(bytes.NewReader(data))

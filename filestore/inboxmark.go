@@ -14,16 +14,19 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
-// A short inbox is marked by writing it anew. A long one is marked in place, so
-// that reading mail costs the same whatever was read before: the value false
-// becomes true and a blank, which to JSON is white space, by a write of its own.
-// A kill between two of these leaves a valid file.
+// There are two ways to mark messages read, and both are needed. A file is written anew
+// with the marks: that works for every file, and gives exactly the bytes that Claude Code
+// gives, which reads the same files. But it costs as much as the inbox is long. So a long
+// inbox is marked in place, where its spelling allows it, and to take mail costs the same
+// after 100,000 messages as after ten: the value false becomes true and a blank, which to
+// JSON is white space, in one write per message. A kill between two of these leaves a valid
+// file.
 const (
 	// patchFrom is the size from which an inbox is marked in place.
 	patchFrom = 64 << 10
-	// patchBlock is what is written whole or not at all, by the system when the
-	// process is killed (a page, which is more) and by a disk when the power
-	// goes. A value that lies across two blocks is not patched.
+	// patchBlock is what is written whole or not at all: by the system when the process
+	// is killed (that is a page, which is more), and by a disk when the power fails. A
+	// value that lies across two blocks is not set in place.
 	patchBlock = 512
 )
 
@@ -33,8 +36,8 @@ var (
 	flagSet   = []byte("true ")
 )
 
-// flagIn is where in an entry the value of "read" stands that may be set in
-// place, or 0.
+// flagIn is the offset in an entry of the value of "read", if that is false and can be set
+// in place, or 0.
 func flagIn(entry []byte) int {
 	at := bytes.LastIndex(entry, readKey)
 	if at < 0 || bytes.Index(entry, readKey) != at {
@@ -47,13 +50,13 @@ func flagIn(entry []byte) int {
 	return len(entry) - len(value)
 }
 
-// acrossBlocks reports whether a flag at this place lies across two blocks.
+// acrossBlocks reports whether a flag at this offset lies across two blocks.
 func acrossBlocks(flag int) bool {
 	return flag/patchBlock != (flag+len(flagUnset)-1)/patchBlock
 }
 
-// padFlag puts blanks before the flag of the only entry in tail, which will
-// stand at the place at, so that it lies within one block.
+// padFlag puts blanks before the flag of the only entry in tail, which will be written at
+// the offset at, so that the flag lies within one block.
 func padFlag(tail []byte, at int) []byte {
 	flag := flagIn(tail)
 	if flag == 0 || !acrossBlocks(at+flag) {
@@ -66,7 +69,7 @@ func padFlag(tail []byte, at int) []byte {
 // markRead marks messages read.
 func (tx *inboxTx) markRead(ctx context.Context, ids []mailbox.ID) error {
 	box := tx.known(tx.path)
-	if box != nil { // saves reading all of it again
+	if box != nil { // this may save reading all of it again
 		if key, err := fsx.KeyAt(tx.fsys, tx.path); err == nil && tx.follow(tx.path, box, key) != nil {
 			box = tx.known(tx.path)
 		}
@@ -79,7 +82,7 @@ func (tx *inboxTx) markRead(ctx context.Context, ids []mailbox.ID) error {
 		return err
 	}
 	if v.inbox != box {
-		tx.replaceKnown(tx.path, box, v.inbox)
+		tx.remember(tx.path, box, v.inbox)
 		if done, err := tx.markInPlace(v.inbox, ids); done || err != nil {
 			return err
 		}
@@ -87,10 +90,9 @@ func (tx *inboxTx) markRead(ctx context.Context, ids []mailbox.ID) error {
 	return tx.rewriteMarked(v, ids)
 }
 
-// rewriteMarked marks messages read, or just repairs a damaged file, by writing
-// it anew.
+// rewriteMarked writes the file anew, with messages marked read, or just to repair it.
 func (tx *inboxTx) rewriteMarked(v version, ids []mailbox.ID) error {
-	marked, rest, err := v.inbox.marked(v.content, ids)
+	marked, rest, err := v.inbox.withMarks(v.content, ids)
 	if err != nil || marked == nil && !v.salvaged {
 		return err
 	}
@@ -101,14 +103,14 @@ func (tx *inboxTx) rewriteMarked(v version, ids []mailbox.ID) error {
 		return err
 	}
 	next := &inbox{key: tx.key, canonical: true, end: endOf(marked), unread: rest, ids: v.inbox.ids}
-	tx.replaceKnown(tx.path, v.inbox, next)
+	tx.remember(tx.path, v.inbox, next)
 	return nil
 }
 
-// markInPlace marks messages of the version box read, one small write each;
-// done is false when that is not possible, and nothing was written.
+// markInPlace marks messages of the version box read, with one small write each. done is
+// false when that is not possible, and then nothing was written.
 func (tx *inboxTx) markInPlace(box *inbox, ids []mailbox.ID) (done bool, err error) {
-	chosen, ok := box.patchable(ids)
+	chosen, ok := box.markable(ids)
 	if !ok {
 		return false, nil
 	}
@@ -116,7 +118,7 @@ func (tx *inboxTx) markInPlace(box *inbox, ids []mailbox.ID) (done bool, err err
 	if f == nil {
 		return false, err
 	}
-	defer tx.closed(f)
+	defer tx.closeWarning(f)
 	info, err := f.Stat()
 	if err != nil || fsx.KeyOf(info) != box.key {
 		return false, err
@@ -135,13 +137,13 @@ func (tx *inboxTx) markInPlace(box *inbox, ids []mailbox.ID) (done bool, err err
 	if err != nil {
 		return false, err
 	}
-	tx.marked(f, box, info.ModTime(), chosen)
+	tx.rememberMarked(f, box, info.ModTime(), chosen)
 	return true, nil
 }
 
-// patchable returns the unread messages among these. ok is false when they
-// cannot be marked in place.
-func (b *inbox) patchable(ids []mailbox.ID) (chosen []entry, ok bool) {
+// markable returns the unread messages among these. ok is false when they cannot be marked
+// in place.
+func (b *inbox) markable(ids []mailbox.ID) (chosen []entry, ok bool) {
 	if b == nil || !b.canonical || b.key.Size() < patchFrom || len(ids) == 0 {
 		return nil, false
 	}
@@ -166,9 +168,8 @@ func idSet(ids []mailbox.ID) map[mailbox.ID]bool {
 	return set
 }
 
-// readOnceSet reports whether the entry stands in the file as we know it, and
-// would be read once its flag is set: another program may have spelled the key
-// twice.
+// readOnceSet reports whether the entry is in the file as we know it, and will be read once
+// its flag is set: another program may have written the key twice.
 func (e entry) readOnceSet(f io.ReaderAt) (bool, error) {
 	text := make([]byte, e.end-e.start)
 	if _, err := f.ReadAt(text, int64(e.start)); err != nil {
@@ -207,10 +208,10 @@ func (tx *inboxTx) setFlags(f fsx.File, chosen []entry) (err error) {
 	return errors.Join(errs...)
 }
 
-// marked remembers what was marked in place. The file has its size, so its time
-// must tell those who follow it that it changed: the system's own may be too
-// coarse for that, or the clock was set back.
-func (tx *inboxTx) marked(f fsx.File, box *inbox, before time.Time, chosen []entry) {
+// rememberMarked caches what was marked in place. The file has kept its size, so its time
+// must show that it has changed: the time that the system gives it may be too coarse for
+// that, or the clock was set back.
+func (tx *inboxTx) rememberMarked(f fsx.File, box *inbox, before time.Time, chosen []entry) {
 	tx.wrote = true
 	at := time.Now()
 	if !at.After(before) {
@@ -221,20 +222,20 @@ func (tx *inboxTx) marked(f fsx.File, box *inbox, before time.Time, chosen []ent
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return // whoever looks next finds out
+		return // the next reader finds out
 	}
 	tx.key = fsx.KeyOf(info)
-	later := news{key: tx.key, read: make(map[mailbox.ID]bool, len(chosen))}
+	later := inboxChanges{key: tx.key, read: make(map[mailbox.ID]bool, len(chosen))}
 	var set []int
 	for _, e := range chosen {
 		later.read[e.message.ID] = true
 		set = append(set, e.flag)
 	}
 	later.end = box.endWith(set)
-	tx.grow(tx.path, box, later)
+	tx.advance(tx.path, box, later)
 }
 
-// endWith is the end of the file once these flags are set.
+// endWith is the end of the file when these flags are set.
 func (b *inbox) endWith(set []int) []byte {
 	end := bytes.Clone(b.end)
 	from := int(b.key.Size()) - len(end)
@@ -248,15 +249,15 @@ func (b *inbox) endWith(set []int) []byte {
 	return end
 }
 
-// marksIn looks at the flags of what b has unread: a file that another process
-// marked in place, and somebody else made longer, looks as if it only grew. ok
-// is false when something else stands there.
-func (b *inbox) marksIn(f io.ReaderAt) (read map[mailbox.ID]bool, set []int, ok bool) {
+// readMarks reads the flags of the messages that are unread in b: a file that was marked in
+// place, and then appended to, looks as if it had only grown. ok is false when there is
+// something else in their place.
+func (b *inbox) readMarks(f io.ReaderAt) (read map[mailbox.ID]bool, set []int, ok bool) {
 	page := make([]byte, 4<<10)
 	from, to := 0, 0 // what page holds
 	for _, u := range b.unread {
 		if u.flag == 0 {
-			continue // it is marked only by a new file
+			continue // it can only be marked by a new file
 		}
 		if u.flag+len(flagSet) > to {
 			from, to = u.flag, min(u.flag+len(page), int(b.key.Size()))

@@ -24,30 +24,30 @@ type inboxTx struct {
 	key       fsx.Key // of the version written
 }
 
-// damage says what a change does with an inbox that stays damaged.
+// damage says what a change does about a damaged inbox.
 type damage bool
 
 const (
-	leave  damage = false // fails
+	refuse damage = false // fails
 	repair damage = true  // keeps the file aside and goes on with what is whole of it
 )
 
-// change runs step under the lock of an inbox, whose folder must be there. A
-// step that met a program without locks is run again.
+// change runs step under the lock of an inbox, whose folder must exist. When a program that
+// takes no lock was faster, step is run again.
 func (m *mail) change(ctx context.Context, path string, ifDamaged damage, step func(*inboxTx) error) error {
 	var tx *inboxTx
 	err := m.locked(ctx, path, func(lock *dirlock.Lock) (err error) {
-		// A killed writer of ours may have left the entry torn that it was
-		// adding; that one was never acknowledged.
+		// A killed writer of ours may have left the entry torn that it was adding. It was
+		// never acknowledged, so it may be cut off.
 		tx = &inboxTx{mail: m, path: path, lock: lock, ifDamaged: ifDamaged || damage(lock.Recovered())}
-		for range maxUnlocked {
+		for range maxRetries {
 			err = step(tx)
 			if tx.ifDamaged == repair && isDamage(err) {
-				if err = tx.giveUp(ctx, err); err == nil {
+				if err = tx.setAsideUnreadable(ctx, err); err == nil {
 					err = step(tx)
 				}
 			}
-			if !errors.Is(err, errMoved) {
+			if !errors.Is(err, errChanged) {
 				return err
 			}
 		}
@@ -59,9 +59,9 @@ func (m *mail) change(ctx context.Context, path string, ifDamaged damage, step f
 	return err
 }
 
-// giveUp sets aside what stands in the place of an inbox and cannot even be read. why
-// is what a step said of it, which may have been about something else.
-func (tx *inboxTx) giveUp(ctx context.Context, why error) error {
+// setAsideUnreadable moves away what is in the place of an inbox and cannot be read at
+// all. why is the error of a step, which it returns if there is another reason for it.
+func (tx *inboxTx) setAsideUnreadable(ctx context.Context, why error) error {
 	v, err := tx.read(ctx, tx.path)
 	if !isDamage(err) || v.inbox != nil {
 		return why
@@ -76,7 +76,7 @@ func (tx *inboxTx) giveUp(ctx context.Context, why error) error {
 	return nil
 }
 
-// changeExisting is change for an inbox that is not to be made; without one there is
+// changeExisting is change for an inbox that is not made when it is missing: then there is
 // nothing to do.
 func (m *mail) changeExisting(ctx context.Context, path string, ifDamaged damage, step func(*inboxTx) error) error {
 	exists, err := m.exists(path)
@@ -86,14 +86,14 @@ func (m *mail) changeExisting(ctx context.Context, path string, ifDamaged damage
 	if err = m.checkFolders(path); err == nil {
 		err = m.change(ctx, path, ifDamaged, step)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // it went with its team just now
+	if errors.Is(err, fs.ErrNotExist) { // its team was removed just now
 		return nil
 	}
 	return err
 }
 
-// checkFolders reports why an inbox may not be written that exists: a link leads
-// to it.
+// checkFolders returns an error when symbolic links lead to an inbox: it may not be
+// written.
 func (m *mail) checkFolders(path string) error {
 	inboxes := filepath.Dir(path)
 	return errors.Join(fsx.IsFolder(m.fsys, filepath.Dir(inboxes)), fsx.IsFolder(m.fsys, inboxes))
@@ -107,9 +107,9 @@ func (m *mail) makeFolders(path string) error {
 	return fsx.MkdirOwn(m.fsys, inboxes, layout.DirMode)
 }
 
-// add adds an entry to the end of the file.
+// add appends an entry.
 func (tx *inboxTx) add(ctx context.Context, doc jsonx.Object) error {
-	if done, err := tx.extend(doc); done || err != nil {
+	if done, err := tx.appendInPlace(doc); done || err != nil {
 		return err
 	}
 	v, err := tx.current(ctx)
@@ -123,16 +123,16 @@ func (tx *inboxTx) add(ctx context.Context, doc jsonx.Object) error {
 	return tx.save(v, append(v.content[:cut:cut], tail...))
 }
 
-// extend writes the entry over the end of the file, in one write and without
-// reading the rest; done is false when the file does not end as we would end it.
-// A reader that looks in this very moment finds the file torn, and looks again;
-// a kill in this very moment tears only the entry that nobody was told of yet.
-func (tx *inboxTx) extend(doc jsonx.Object) (done bool, err error) {
+// appendInPlace writes the entry over the end of the file, in one write and without reading
+// the rest; done is false when the file does not end as we end it. Who reads in this very
+// moment finds the file torn, and reads again; a kill in this very moment tears only this
+// entry, which was not acknowledged.
+func (tx *inboxTx) appendInPlace(doc jsonx.Object) (done bool, err error) {
 	f, err := tx.openInPlace()
 	if f == nil {
 		return false, err
 	}
-	defer tx.closed(f)
+	defer tx.closeWarning(f)
 	info, err := f.Stat()
 	if err != nil || info.Size() <= int64(len(lastLines)) || info.Size() > maxInbox {
 		return false, err
@@ -154,13 +154,12 @@ func (tx *inboxTx) extend(doc jsonx.Object) (done bool, err error) {
 	tx.wrote = true
 	if now, err := f.Stat(); err == nil {
 		tx.key = fsx.KeyOf(now)
-		tx.extended(fsx.KeyOf(info), tail)
-	} // else whoever looks next finds out
+		tx.rememberAdded(fsx.KeyOf(info), tail)
+	} // else the next reader finds out
 	return true, nil
 }
 
-// openInPlace opens the file to write into it; nil when there is none, or it may
-// only be read.
+// openInPlace opens the file to write into it; nil when it is missing or read-only.
 func (tx *inboxTx) openInPlace() (fsx.File, error) {
 	f, err := tx.fsys.OpenFile(tx.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,14 +173,15 @@ func (tx *inboxTx) openInPlace() (fsx.File, error) {
 	return f, err
 }
 
-// closed closes a file: what was written to it stands, whatever that says.
-func (tx *inboxTx) closed(f fsx.File) {
+// closeWarning closes a file to which everything has been written: an error is a warning.
+func (tx *inboxTx) closeWarning(f fsx.File) {
 	if err := f.Close(); err != nil {
 		tx.warn(err)
 	}
 }
 
-// writeTail replaces everything from cut on, or nothing.
+// writeTail replaces the bytes from cut on. After an error the file ends where it ended
+// before.
 func (tx *inboxTx) writeTail(f fsx.File, tail []byte, cut int64) error {
 	_, err := f.WriteAt(tail, cut)
 	if err == nil && tx.sync {
@@ -194,16 +194,15 @@ func (tx *inboxTx) writeTail(f fsx.File, tail []byte, cut int64) error {
 	return errors.Join(err, undoErr, f.Truncate(cut+int64(len(closing))))
 }
 
-// extended remembers what we wrote behind the version was, if that is the one
-// that we know.
-func (tx *inboxTx) extended(was fsx.Key, tail []byte) {
+// rememberAdded caches what was appended to the version was, if that is the cached one.
+func (tx *inboxTx) rememberAdded(was fsx.Key, tail []byte) {
 	box := tx.known(tx.path)
 	if box == nil || box.key != was || !box.canonical {
 		return
 	}
 	data := append(bytes.Clone(box.end[:len(box.end)-len(closing)]), tail...)
-	if more, ok := growth(box.end, data, int(was.Size())-len(box.end)); ok {
-		tx.grow(tx.path, box, news{key: tx.key, more: more, end: endOf(data)})
+	if more, ok := addedEntries(box.end, data, int(was.Size())-len(box.end)); ok {
+		tx.advance(tx.path, box, inboxChanges{key: tx.key, added: more, end: endOf(data)})
 	}
 }
 
@@ -216,7 +215,7 @@ func (tx *inboxTx) save(was version, content []byte) error {
 	return err
 }
 
-// current returns an inbox with its content, for a change.
+// current returns the inbox with its content, for a change.
 func (tx *inboxTx) current(ctx context.Context) (version, error) {
 	if box := tx.known(tx.path); box != nil && box.canonical {
 		content, info, err := fsx.ReadFile(tx.fsys, tx.path, maxInbox)
@@ -234,7 +233,7 @@ func (tx *inboxTx) current(ctx context.Context) (version, error) {
 	return v, err
 }
 
-// salvaged keeps a copy of a torn inbox, and returns its whole entries.
+// salvaged keeps a copy of a damaged inbox, and returns its whole entries.
 func (tx *inboxTx) salvaged(v version, torn error) (version, error) {
 	if err := tx.keepCopy(tx.path, v.content, torn); err != nil {
 		return version{}, err
@@ -249,8 +248,8 @@ func (tx *inboxTx) salvaged(v version, torn error) (version, error) {
 	return version{inbox: box, content: content, entries: parsed, salvaged: true}, nil
 }
 
-// repair writes what is whole of a damaged inbox in its place. What is no inbox at
-// all is set aside as it is (change).
+// repair replaces a damaged inbox by what is whole of it. What cannot be read at all is set
+// aside (change).
 func (tx *inboxTx) repair(ctx context.Context) error {
 	v, err := tx.current(ctx)
 	if err != nil || !v.salvaged {

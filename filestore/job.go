@@ -3,9 +3,6 @@ package filestore
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -20,7 +17,7 @@ import (
 type jobs struct {
 	*files
 	ref     transcript.Ref
-	writing ctxlock.Mutex // held while a line is written: jobs end at any time
+	writing ctxlock.Mutex // held while lines are written: jobs end at any time
 }
 
 // jobLine is one line: a job, or the end of one.
@@ -33,41 +30,32 @@ type jobLine struct {
 // jobsSide is what the file is called.
 const jobsSide = "jobs"
 
-func (s *jobs) Begin(ctx context.Context, r job.Record) error {
+func (s *jobs) Begin(ctx context.Context, r job.Record) (err error) {
+	defer wrap(&err, "keep job %s of session %s", r.ID, s.ref)
 	r.End = nil
-	if err := s.append(ctx, s.ref, jobLine{Job: &r}); err != nil {
-		return fmt.Errorf("keep job %s of session %s: %w", r.ID, s.ref, err)
-	}
-	return nil
+	return s.append(ctx, s.ref, jobLine{Job: &r})
 }
 
-func (s *jobs) End(ctx context.Context, id string, e job.End) error {
-	if err := s.append(ctx, s.ref, jobLine{ID: id, End: &e}); err != nil {
-		return fmt.Errorf("keep the end of job %s of session %s: %w", id, s.ref, err)
-	}
-	return nil
+func (s *jobs) End(ctx context.Context, id string, e job.End) (err error) {
+	defer wrap(&err, "keep the end of job %s of session %s", id, s.ref)
+	return s.append(ctx, s.ref, jobLine{ID: id, End: &e})
 }
 
-func (s *jobs) All(ctx context.Context) ([]job.Record, error) {
-	records, err := s.read(ctx, s.ref)
-	if err != nil {
-		return nil, fmt.Errorf("read the jobs of session %s: %w", s.ref, err)
-	}
-	return records, nil
+func (s *jobs) All(ctx context.Context) (records []job.Record, err error) {
+	defer wrap(&err, "read the jobs of session %s", s.ref)
+	return s.read(ctx, s.ref)
 }
 
-func (s *jobs) EndUnfinished(ctx context.Context, e job.End) error {
+func (s *jobs) EndUnfinished(ctx context.Context, e job.End) (err error) {
+	defer wrap(&err, "end the jobs of session %s that its last process left running", s.ref)
 	refs, err := s.tree()
 	for i := 0; i < len(refs) && err == nil; i++ {
-		err = s.settle(ctx, refs[i], e)
+		err = s.endUnfinished(ctx, refs[i], e)
 	}
-	if err != nil {
-		return fmt.Errorf("settle the jobs of session %s: %w", s.ref, err)
-	}
-	return nil
+	return err
 }
 
-func (s *jobs) settle(ctx context.Context, ref transcript.Ref, e job.End) error {
+func (s *jobs) endUnfinished(ctx context.Context, ref transcript.Ref, e job.End) error {
 	records, err := s.read(ctx, ref)
 	if err != nil {
 		return err
@@ -84,17 +72,13 @@ func (s *jobs) settle(ctx context.Context, ref transcript.Ref, e job.End) error 
 	return s.append(ctx, ref, ends...)
 }
 
-// tree is the session, and when it is a main session those of its agents that
-// have jobs.
+// tree is the session and, when it is a main session, those of its agents that have jobs.
 func (s *jobs) tree() ([]transcript.Ref, error) {
 	refs := []transcript.Ref{s.ref}
 	if s.ref.Agent != "" {
 		return refs, nil
 	}
-	entries, err := s.fsys.ReadDir(filepath.Dir(s.side(s.ref, jobsSide)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return refs, nil
-	}
+	entries, err := s.readDir(filepath.Dir(s.side(s.ref, jobsSide)))
 	for _, e := range entries {
 		agent, isAgent := strings.CutPrefix(e.Name(), "agent-")
 		agent, isJobs := strings.CutSuffix(agent, "."+jobsSide)
@@ -128,9 +112,9 @@ func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine)
 	}
 	path := s.side(ref, jobsSide)
 	file := s.journal(path)
-	err := s.overDamage(path, func() error { return file.Append(text) })
+	err := s.writeOverDamage(path, func() error { return file.Append(text) })
 	if closeErr := file.Close(); err == nil && closeErr != nil {
-		s.warn(closeErr) // the lines stand
+		s.warn(closeErr) // the lines are in the file
 	}
 	return err
 }
@@ -144,7 +128,7 @@ func (s *jobs) read(ctx context.Context, ref transcript.Ref) ([]job.Record, erro
 	}
 	var records []job.Record
 	at := make(map[string]int) // index in records, by id
-	err := s.ownLines(s.side(ref, jobsSide), func(text []byte) bool {
+	err := s.scanPrivate(s.side(ref, jobsSide), func(text []byte) bool {
 		var line jobLine
 		if json.Unmarshal(text, &line) != nil {
 			return false

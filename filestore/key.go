@@ -17,16 +17,16 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// secret is the key of our seals. No part of it goes into an error.
+// secret is the key that seals are made with. No part of it goes into an error.
 type secret []byte
 
 // secretBytes is the length of the key; its file has two hexadecimal digits for
 // each.
 const secretBytes = 32
 
-// mac vouches for parts, in hexadecimal digits. The length of each part goes
-// before it, so that no two lists of parts read the same; the first says what
-// kind of thing is vouched for.
+// mac is the authentication code of parts, in hexadecimal digits. The length of each part
+// goes before it, so that no two lists of parts have the same code; the first part says
+// what is sealed.
 func (k secret) mac(parts ...string) string {
 	h := hmac.New(sha256.New, k)
 	for _, part := range parts {
@@ -36,27 +36,27 @@ func (k secret) mac(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// vouches reports whether mac is that of the parts, in a time that does not say
-// where it differs. Without a key nothing is vouched for.
-func (k secret) vouches(mac string, parts ...string) bool {
+// verifies reports whether mac is the code of the parts, in a time that does not depend on
+// where it differs. Without a key, nothing is sealed.
+func (k secret) verifies(mac string, parts ...string) bool {
 	return len(k) == secretBytes && hmac.Equal([]byte(mac), []byte(k.mac(parts...)))
 }
 
-// keyring has the one key of a root. It lies in a file that is made once and
-// never replaced by us: what was sealed with it would count no more.
+// keyring has the one key of a root. Its file is made once and never replaced: no seal that
+// was made with it would be valid any more.
 type keyring struct {
 	*files
 	mu     sync.Mutex
-	loaded fsx.Key // the version of the file that key is
+	loaded fsx.Key // the version of the file that key was read from
 	key    secret
 }
 
 var (
-	errKeyDamaged = errors.New("not a key of ours: put the right one back, or move it away and lose what was sealed with it")
-	errKeyGone    = errors.New("the key was taken away while it was made")
+	errKeyDamaged = errors.New("not a valid key: put the right one back, or move it away and lose what was sealed with it")
+	errKeyRemoved = errors.New("the key was removed while it was made")
 )
 
-// read returns the key; ok is false while none was made.
+// read returns the key; ok is false when there is none yet.
 func (k *keyring) read() (key secret, ok bool, err error) {
 	path := k.root.Key()
 	now, err := fsx.KeyAt(k.fsys, path)
@@ -93,54 +93,54 @@ func decodeKey(path string, data []byte) (secret, error) {
 	return key, nil
 }
 
-// need returns the key, and makes it first when there is none: the first of all
-// processes makes it, and the others take that.
-func (k *keyring) need(ctx context.Context) (secret, error) {
+// getOrCreate returns the key, and makes it first when there is none: the first of all
+// processes makes it, and the others use that one.
+func (k *keyring) getOrCreate(ctx context.Context) (secret, error) {
 	key, ok, err := k.read()
 	if ok || err != nil {
 		return key, err
 	}
-	if err := k.make(ctx); err != nil {
+	if err := k.create(ctx); err != nil {
 		return nil, fmt.Errorf("make key %s: %w", k.root.Key(), err)
 	}
 	key, ok, err = k.read()
 	if err == nil && !ok {
-		err = &fs.PathError{Op: "read key", Path: k.root.Key(), Err: errKeyGone}
+		err = &fs.PathError{Op: "read key", Path: k.root.Key(), Err: errKeyRemoved}
 	}
 	return key, err
 }
 
-func (k *keyring) make(ctx context.Context) error {
+func (k *keyring) create(ctx context.Context) error {
 	folder := k.root.OwnDir()
 	if err := k.makeOwnDir(); err != nil {
 		return err
 	}
-	return k.lockedOwn(ctx, folder, k.sweepOwn(folder), func(lock *dirlock.Lock) error {
+	return k.lockedFolder(ctx, folder, k.sweepTemps(folder), func(lock *dirlock.Lock) error {
 		if _, ok, err := k.read(); ok || err != nil {
 			return err
 		}
 		fresh := make([]byte, secretBytes)
 		_, _ = rand.Read(fresh) // never fails: crypto/rand.Read
-		// It is one file for a lifetime, so it always waits for the disk.
+		// It is written once for a lifetime, so it always waits for the disk.
 		options := fsx.WriteOptions{Mode: layout.FileMode, Sync: true, Ready: func() error { return k.ready(lock) }}
 		_, err := fsx.WriteAtomic(k.fsys, k.root.Key(), []byte(hex.EncodeToString(fresh)), options)
 		return err
 	})
 }
 
-// ready reports why a new key may not take its place.
+// ready returns an error when a new key may not be written.
 func (k *keyring) ready(lock *dirlock.Lock) error {
 	if err := lock.Held(); err != nil {
 		return err
 	}
 	exists, err := k.exists(k.root.Key())
 	if exists {
-		err = errMoved
+		err = errChanged
 	}
 	return err
 }
 
-// makeOwnDir makes the root, and in it the folder with what is ours alone.
+// makeOwnDir makes the root, and in it the private folder.
 func (s *files) makeOwnDir() error {
 	if err := fsx.MkdirAll(s.fsys, string(s.root), layout.DirMode); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"sync"
@@ -36,52 +35,49 @@ func (m *mail) path(at mailbox.Address) (string, error) {
 	return m.root.Inbox(at.Team, at.Agent), nil
 }
 
-func (m *mail) Post(ctx context.Context, to mailbox.Address, msg mailbox.Message) error {
+func (m *mail) Post(ctx context.Context, to mailbox.Address, msg mailbox.Message) (err error) {
+	defer wrap(&err, "post to %s", to)
 	path, err := m.path(to)
-	if err == nil {
-		err = m.makeFolders(path)
-	}
-	if err == nil {
-		err = m.change(ctx, path, repair, func(tx *inboxTx) error { return tx.add(ctx, format.EncodeMessage(msg)) })
-	}
 	if err != nil {
-		return fmt.Errorf("post to %s: %w", to, err)
+		return err
 	}
-	return nil
+	if err := m.makeFolders(path); err != nil {
+		return err
+	}
+	return m.change(ctx, path, repair, func(tx *inboxTx) error { return tx.add(ctx, format.EncodeMessage(msg)) })
 }
 
-func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.ID) error {
+func (m *mail) MarkRead(ctx context.Context, at mailbox.Address, ids []mailbox.ID) (err error) {
+	defer wrap(&err, "mark mail of %s read", at)
 	path, err := m.path(at)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	err = m.changeExisting(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
-	if err != nil {
-		return fmt.Errorf("mark mail of %s read: %w", at, err)
-	}
-	return nil
+	return m.changeExisting(ctx, path, refuse, func(tx *inboxTx) error { return tx.markRead(ctx, ids) })
 }
 
-func (m *mail) Unread(ctx context.Context, at mailbox.Address) ([]mailbox.Message, error) {
+func (m *mail) Unread(ctx context.Context, at mailbox.Address) (unread []mailbox.Message, err error) {
+	defer wrap(&err, "read mail of %s", at)
 	path, err := m.path(at)
 	if err != nil {
 		return nil, err
 	}
 	box, err := m.load(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read mail of %s: %w", at, err)
+		return nil, err
 	}
 	return messages(box.unread), nil
 }
 
-func (m *mail) All(ctx context.Context, at mailbox.Address) ([]mailbox.Message, error) {
+func (m *mail) All(ctx context.Context, at mailbox.Address) (all []mailbox.Message, err error) {
+	defer wrap(&err, "read mail of %s", at)
 	path, err := m.path(at)
 	if err != nil {
 		return nil, err
 	}
 	v, err := m.readWhole(ctx, path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read mail of %s: %w", at, err)
+		return nil, err
 	}
 	return messages(v.entries), nil
 }
@@ -97,19 +93,19 @@ func (m *mail) Watch(at mailbox.Address) (<-chan struct{}, func()) {
 // version is an inbox file as it was read.
 type version struct {
 	inbox   *inbox
-	content []byte  // canonical; of a torn file, as it stands
+	content []byte  // canonical; of a damaged file, as it is
 	entries []entry // all of them
-	// salvaged says that the content is what could be saved of a damaged file.
+	// salvaged says that the content is what could be read of a damaged file.
 	salvaged bool
 }
 
-// absent is the version of an inbox that is not there.
+// absent is the version of an inbox without a file.
 func absent() version {
 	return version{inbox: newInbox(nil, emptyInbox), content: emptyInbox}
 }
 
-// load returns what is known of the newest version of an inbox. It is parsed
-// only when it is new, and as far as it is new.
+// load returns the newest version of an inbox. Only what has changed since it was cached is
+// read and parsed, if that can be told.
 func (m *mail) load(ctx context.Context, path string) (*inbox, error) {
 	key, err := fsx.KeyAt(m.fsys, path)
 	if err != nil {
@@ -129,44 +125,43 @@ func (m *mail) load(ctx context.Context, path string) (*inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.replaceKnown(path, box, v.inbox)
+	m.remember(path, box, v.inbox)
 	return v.inbox, nil
 }
 
-// follow returns the version that an inbox became by growing or by marks in
-// place, or nil when more happened to it, or it is being written now.
+// follow returns the version now of a file that has only grown or been marked in place
+// since box; nil if that is not certain.
 func (m *mail) follow(path string, box *inbox, now fsx.Key) *inbox {
-	if box == nil || !box.mayBecome(now) {
+	if box == nil || !box.mayHaveBecome(now) {
 		return nil
 	}
 	f, err := m.fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}
-	later, ok := box.newsIn(f, now)
+	later, ok := box.changesIn(f, now)
 	if closeErr := f.Close(); !ok || closeErr != nil {
 		return nil
 	}
-	return m.grow(path, box, later)
+	return m.advance(path, box, later)
 }
 
-// grow makes the next version of the newest one, or nil when box is not the
-// newest any more, or only the whole file tells what was added.
-func (m *mail) grow(path string, box *inbox, later news) *inbox {
+// advance caches and returns the next version of box. It is nil when box is not the newest
+// version any more, or when IDs cannot be given without reading the whole file.
+func (m *mail) advance(path string, box *inbox, later inboxChanges) *inbox {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.boxes[path] != box || !box.tells(later.more) {
+	if m.boxes[path] != box || !box.canIdentify(later.added) {
 		return nil
 	}
-	next := box.plus(later)
+	next := box.with(later)
 	m.boxes[path] = next
 	return next
 }
 
-// readWhole is read for those who can wait for the file's lock, under which a file
-// that is written all the time stands still. One that is damaged then, while nobody
-// can be writing to it, is repaired: nobody else would, and its owner would never get
-// mail again.
+// readWhole is read for callers that may wait for the lock of the file, under which a file
+// that is written all the time can be read. One that is damaged even then is repaired:
+// nobody else would do it, and its owner would never get mail again.
 func (m *mail) readWhole(ctx context.Context, path string) (version, error) {
 	v, err := m.read(ctx, path)
 	switch {
@@ -187,7 +182,7 @@ func (m *mail) readWhole(ctx context.Context, path string) (version, error) {
 	return m.read(ctx, path)
 }
 
-// wholeEntries is what can be read of a damaged inbox that is not to be repaired.
+// wholeEntries is what can be read of a damaged inbox that must not be repaired.
 func (m *mail) wholeEntries(path string, v version, why error) (version, error) {
 	m.warnOnce(path, why)
 	content := salvage(v.content)
@@ -199,8 +194,8 @@ func (m *mail) wholeEntries(path string, v version, why error) (version, error) 
 	return version{inbox: box, content: content, entries: parsed}, nil
 }
 
-// read reads and parses a whole inbox. With a [*TornError] the version has the
-// key and the content of the torn file.
+// read reads and parses a whole inbox. With a [*TornError] the version has the key and the
+// content of the damaged file.
 func (m *mail) read(ctx context.Context, path string) (version, error) {
 	var v version
 	var raw []byte
@@ -214,8 +209,8 @@ func (m *mail) read(ctx context.Context, path string) (version, error) {
 	var torn *TornError
 	switch {
 	case errors.Is(err, errEmpty):
-		// Left by a writer that was killed in the middle. What was lost is lost
-		// already, and the next message mends the file.
+		// A writer without our care was killed in the middle. Its messages are lost, and
+		// the next one makes the file whole again.
 		v = absent()
 	case errors.As(err, &torn) && !errors.Is(err, fsx.ErrChanging):
 		return version{inbox: &inbox{key: key}, content: raw}, err
@@ -235,8 +230,8 @@ func (m *mail) known(path string) *inbox {
 	return m.boxes[path]
 }
 
-// replaceKnown remembers next, unless what was known has been replaced already.
-func (m *mail) replaceKnown(path string, was, next *inbox) {
+// remember caches next, unless the cached version was has been replaced already.
+func (m *mail) remember(path string, was, next *inbox) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.boxes[path] != was {
@@ -260,9 +255,7 @@ func messages(entries []entry) []mailbox.Message {
 // KeepText stores the whole text of a message to an agent of a main session's process,
 // and returns the path of the file, which is removed with the session.
 func (s *Store) KeepText(main transcript.Ref, id mailbox.ID, text string) (path string, err error) {
+	defer wrap(&err, "store the text of message %s", id)
 	path = s.root.MailText(main.Project, main.Session, layout.FileName(string(id)))
-	if err := s.transcripts.writeNew(path, []byte(text)); err != nil {
-		return "", fmt.Errorf("store the text of message %s: %w", id, err)
-	}
-	return path, nil
+	return path, s.transcripts.writeNew(path, []byte(text))
 }

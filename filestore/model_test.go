@@ -7,16 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
-
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 var modelOptions = []cmp.Option{
@@ -98,7 +97,7 @@ func drawChange(t *rapid.T) (c task.Change) {
 	if with("owner") {
 		c.Owner = ptr(rapid.SampledFrom([]string{"", "w1", "w2"}).Draw(t, "owner"))
 	} else if with("take") {
-		c.Take = rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "take")
+		c.ClaimFor = rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "take")
 	}
 	if with("status") {
 		c.Status = ptr(rapid.SampledFrom([]task.Status{task.Pending, task.InProgress, task.Completed, task.Deleted}).Draw(t, "status"))
@@ -116,7 +115,7 @@ func drawChange(t *rapid.T) (c task.Change) {
 }
 
 func compare[T any](t *rapid.T, got, want T, err, wantErr error) {
-	for _, kind := range []error{task.ErrNotFound, task.ErrCycle, task.ErrTaken, task.ErrBlocked} {
+	for _, kind := range []error{task.ErrNotFound, task.ErrCycle, task.ErrOwned, task.ErrBlocked} {
 		if errors.Is(err, kind) != errors.Is(wantErr, kind) {
 			t.Fatalf("error %v, in memory %v", err, wantErr)
 		}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/task"
 )
@@ -219,7 +218,7 @@ func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err
 		a.id = claimed.ID
 	case "take":
 		begun := task.InProgress
-		_, err = tasks.Update(ctx, c.list, c.id, task.Change{Status: &begun, Take: c.owner})
+		_, err = tasks.Update(ctx, c.list, c.id, task.Change{Status: &begun, ClaimFor: c.owner})
 	case "block":
 		_, err = tasks.Update(ctx, c.list, c.id, task.Change{AddBlockedBy: c.blockers})
 	case "complete":
@@ -239,7 +238,7 @@ func (c listCall) call(ctx context.Context, tasks task.Store) (a listAnswer, err
 		all, err = tasks.List(ctx, c.list)
 		a.state = stateOf(all)
 	}
-	for _, refusal := range []error{task.ErrNotFound, task.ErrCycle, task.ErrTaken, task.ErrBlocked} {
+	for _, refusal := range []error{task.ErrNotFound, task.ErrCycle, task.ErrOwned, task.ErrBlocked} {
 		if errors.Is(err, refusal) { // [task.ErrCycle] also for a new task that waits for its own id
 			return listAnswer{}, nil
 		}

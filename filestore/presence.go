@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,7 +23,7 @@ type presence struct {
 }
 
 func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func() error, err error) {
-	held, err := p.enter(ctx, who)
+	held, err := p.acquire(ctx, who)
 	var present *roster.PresentError
 	if errors.As(err, &present) {
 		return nil, err // it names the agent itself
@@ -32,23 +31,21 @@ func (p *presence) Enter(ctx context.Context, who mailbox.Address) (leave func()
 	if err != nil {
 		return nil, fmt.Errorf("enter the place of %s: %w", who, err)
 	}
-	if err := p.giveBackLocks(ctx, who.Team); err != nil {
-		p.warn(err) // others wait until they are stale
+	if err := p.releaseAbandoned(ctx, who.Team); err != nil {
+		p.warn(err) // other programs wait until the locks are stale
 	}
-	return sync.OnceValue(func() error {
-		if err := held.Release(); err != nil {
-			return fmt.Errorf("leave the place of %s: %w", who, err)
-		}
-		return nil
+	return sync.OnceValue(func() (err error) {
+		defer wrap(&err, "leave the place of %s", who)
+		return held.Release()
 	}), nil
 }
 
-func (p *presence) enter(ctx context.Context, who mailbox.Address) (*lease.Lease, error) {
-	path, err := p.place(ctx, who)
+func (p *presence) acquire(ctx context.Context, who mailbox.Address) (*lease.Lease, error) {
+	path, err := p.path(ctx, who)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.makeTeamSide(who.Team, filepath.Base(filepath.Dir(path))); err != nil {
+	if err := p.makeTeamFolder(who.Team, filepath.Base(filepath.Dir(path))); err != nil {
 		return nil, err
 	}
 	held, err := lease.Acquire(ctx, p.fsys, path)
@@ -56,24 +53,21 @@ func (p *presence) enter(ctx context.Context, who mailbox.Address) (*lease.Lease
 	if errors.As(err, &other) {
 		return nil, &roster.PresentError{Who: who, By: process(other.Holder)}
 	}
-	return held, teamGone(err)
+	return held, asNoTeam(err)
 }
 
-func (p *presence) Find(ctx context.Context, who mailbox.Address) (roster.Process, bool, error) {
-	path, err := p.place(ctx, who)
-	var holder lease.Holder
-	var ok bool
-	if err == nil {
-		holder, ok, err = lease.Look(ctx, p.fsys, path)
-	}
+func (p *presence) Find(ctx context.Context, who mailbox.Address) (found roster.Process, ok bool, err error) {
+	defer wrap(&err, "find the process of %s", who)
+	path, err := p.path(ctx, who)
 	if err != nil {
-		return roster.Process{}, false, fmt.Errorf("find the process of %s: %w", who, err)
+		return found, false, err
 	}
-	return process(holder), ok, nil
+	holder, ok, err := lease.Look(ctx, p.fsys, path)
+	return process(holder), ok, err
 }
 
-// place is the lease of an agent.
-func (p *presence) place(ctx context.Context, who mailbox.Address) (string, error) {
+// path is where the lease of an agent lies.
+func (p *presence) path(ctx context.Context, who mailbox.Address) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
@@ -89,59 +83,55 @@ func process(h lease.Holder) roster.Process {
 	return roster.Process{PID: h.PID, Host: h.Host, Since: h.Since}
 }
 
-// Who is killed while it writes a shared file leaves its lock. Our processes take
-// that over when they need it. Other programs cannot know that its owner is dead:
-// they wait until it is stale, or do without what they wanted to write. So whoever
-// takes a place in a team gives back first what its predecessor may have left there.
+// A process that is killed while it writes a shared file leaves its lock. Our processes
+// take such a lock over when they need it. Other programs cannot know that its owner is
+// dead: they wait until the lock is stale, or give up what they wanted to write. So a
+// process that takes a place in a team first releases the locks that dead ones of ours
+// have left on the team's files.
 
-// leftLocksTime bounds how long one who comes into a team is kept from its work.
-const leftLocksTime = time.Second
+// releaseTime bounds how long an agent that enters a team is kept from its work by that.
+const releaseTime = time.Second
 
-// giveBackLocks takes over, and gives back, the locks that dead processes of ours have
-// left on a team's roster, inboxes and task list. One that a living process has is
-// waited for.
-func (p *presence) giveBackLocks(ctx context.Context, team string) error {
-	ctx, cancel := context.WithTimeout(ctx, leftLocksTime)
+// releaseAbandoned takes over and releases the locks that dead processes of ours have
+// left on a team's roster, inboxes and task list. A lock of a living process is waited
+// for.
+func (p *presence) releaseAbandoned(ctx context.Context, team string) error {
+	ctx, cancel := context.WithTimeout(ctx, releaseTime)
 	defer cancel()
 	return errors.Join(
-		p.giveBack(p.root.TeamConfig(team), func(path string) error {
+		p.release(p.root.TeamConfig(team), func(path string) error {
 			return p.locked(ctx, path, func(*dirlock.Lock) error { return nil })
 		}),
-		p.giveBackInboxes(ctx, filepath.Dir(p.root.Inbox(team, "any"))),
-		p.giveBack(filepath.Join(p.root.TaskList(team), lockTarget), func(path string) error {
+		p.releaseInboxes(ctx, filepath.Dir(p.root.Inbox(team, "any"))),
+		p.release(filepath.Join(p.root.TaskList(team), lockTarget), func(path string) error {
 			return p.tasks.changeExisting(ctx, filepath.Dir(path), loggedChanges, func(*taskTx) error { return nil })
 		}),
 	)
 }
 
-// giveBackInboxes does so in a folder of inboxes. Whoever takes over a lock mends what
-// was half written.
-func (p *presence) giveBackInboxes(ctx context.Context, folder string) error {
-	entries, err := p.fsys.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// releaseInboxes does so in a folder of inboxes. To take over the lock of an inbox also
+// repairs what was half written.
+func (p *presence) releaseInboxes(ctx context.Context, folder string) error {
+	entries, err := p.readDir(folder)
 	errs := []error{err}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), dirlock.Suffix)
 		if !ok || !isShared(name) {
 			continue
 		}
-		errs = append(errs, p.giveBack(filepath.Join(folder, name), func(path string) error {
-			return p.mail.changeExisting(ctx, path, leave, func(tx *inboxTx) error { return tx.markRead(ctx, nil) })
+		errs = append(errs, p.release(filepath.Join(folder, name), func(path string) error {
+			return p.mail.changeExisting(ctx, path, refuse, func(tx *inboxTx) error { return tx.markRead(ctx, nil) })
 		}))
 	}
 	return errors.Join(errs...)
 }
 
-// giveBack has a lock taken and given back if it is one of ours.
-func (p *presence) giveBack(target string, take func(target string) error) error {
+// release has the lock of target taken and released, if it is one of ours.
+func (p *presence) release(target string, lockOnce func(target string) error) (err error) {
+	defer wrap(&err, "release the lock of %s", target)
 	ours, err := dirlock.Ours(p.fsys, target)
-	if err == nil && ours {
-		err = take(target)
+	if err != nil || !ours {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("give back the lock of %s: %w", target, err)
-	}
-	return nil
+	return lockOnce(target)
 }

@@ -141,7 +141,7 @@ func TestDamagedKey(t *testing.T) {
 				t.Errorf("%s key: %s works", what, act)
 				continue
 			}
-			if !strings.Contains(err.Error(), root.Key()) || !strings.Contains(err.Error(), "not a key of ours") {
+			if !strings.Contains(err.Error(), root.Key()) || !strings.Contains(err.Error(), "not a valid key") {
 				t.Errorf("%s key: %s: %v", what, act, err)
 			}
 			told := strings.ReplaceAll(err.Error(), root.Key(), "")

@@ -25,17 +25,11 @@ const maxRecord = 64 << 20
 
 var (
 	errNoRecordName = errors.New("the record's name is empty")
-	errNoJSON       = errors.New("the record is no JSON document")
+	errNoJSON       = errors.New("the record is not valid JSON")
 )
 
-func (r *records) Put(ctx context.Context, team, kind, name string, doc []byte) error {
-	if err := r.put(ctx, team, kind, name, doc); err != nil {
-		return fmt.Errorf("keep %s record %q of team %q: %w", kind, name, team, err)
-	}
-	return nil
-}
-
-func (r *records) put(ctx context.Context, team, kind, name string, doc []byte) error {
+func (r *records) Put(ctx context.Context, team, kind, name string, doc []byte) (err error) {
+	defer wrap(&err, "keep %s record %q of team %q", kind, name, team)
 	if err := checkRecord(team, kind, name); err != nil {
 		return err
 	}
@@ -45,32 +39,28 @@ func (r *records) put(ctx context.Context, team, kind, name string, doc []byte) 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := r.makeTeamSide(team, kind); err != nil {
+	if err := r.makeTeamFolder(team, kind); err != nil {
 		return err
 	}
-	err := r.locked(ctx, team, kind, func(lock *dirlock.Lock) error {
-		_, err := r.writeOwn(r.root.Record(team, kind, name), doc, lock)
+	err = r.locked(ctx, team, kind, func(lock *dirlock.Lock) error {
+		_, err := r.writePrivate(r.root.Record(team, kind, name), doc, lock)
 		return err
 	})
-	return teamGone(err)
+	return asNoTeam(err)
 }
 
 // locked calls change while it holds the lock of the records of a kind.
 func (r *records) locked(ctx context.Context, team, kind string, change func(*dirlock.Lock) error) error {
 	folder := r.root.TeamSide(team, kind)
-	return r.lockedOwn(ctx, folder, r.sweepOwn(folder), change)
+	return r.lockedFolder(ctx, folder, r.sweepTemps(folder), change)
 }
 
-func (r *records) Get(_ context.Context, team, kind, name string) ([]byte, error) {
-	err := checkRecord(team, kind, name)
-	var doc []byte
-	if err == nil {
-		doc, err = r.read(r.root.Record(team, kind, name))
+func (r *records) Get(_ context.Context, team, kind, name string) (doc []byte, err error) {
+	defer wrap(&err, "get %s record %q of team %q", kind, name, team)
+	if err := checkRecord(team, kind, name); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("get %s record %q of team %q: %w", kind, name, team, err)
-	}
-	return doc, nil
+	return r.read(r.root.Record(team, kind, name))
 }
 
 func (r *records) read(path string) ([]byte, error) {
@@ -84,34 +74,26 @@ func (r *records) read(path string) ([]byte, error) {
 	return doc, err
 }
 
-func (r *records) All(ctx context.Context, team, kind string) ([][]byte, error) {
-	docs, err := r.all(ctx, team, kind)
-	if err != nil {
-		return nil, fmt.Errorf("list %s records of team %q: %w", kind, team, err)
-	}
-	return docs, nil
-}
-
-func (r *records) all(ctx context.Context, name, kind string) ([][]byte, error) {
-	if err := checkKind(name, kind); err != nil {
+func (r *records) All(ctx context.Context, team, kind string) (docs [][]byte, err error) {
+	defer wrap(&err, "list %s records of team %q", kind, team)
+	if err := checkKind(team, kind); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	folder := r.root.TeamSide(name, kind)
+	folder := r.root.TeamSide(team, kind)
 	files, err := r.recordFiles(folder)
 	if err != nil {
 		return nil, err
 	}
-	var docs [][]byte
 	for _, file := range files {
 		doc, err := r.read(filepath.Join(folder, file+recordSuffix))
 		if errors.Is(err, roster.ErrNoRecord) {
 			continue // dropped meanwhile
 		}
 		if err != nil {
-			r.warn(fmt.Errorf("list %s records of team %q: %w", kind, name, err))
+			r.warn(fmt.Errorf("list %s records of team %q: %w", kind, team, err))
 			continue
 		}
 		docs = append(docs, doc)
@@ -124,8 +106,8 @@ const recordSuffix = ".json"
 // recordFiles lists the files of a folder of records without their suffix, in
 // the order of the records' names.
 func (r *records) recordFiles(folder string) ([]string, error) {
-	entries, err := r.fsys.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := r.readDir(folder)
+	if err != nil {
 		return nil, err
 	}
 	var files []string
@@ -138,14 +120,8 @@ func (r *records) recordFiles(folder string) ([]string, error) {
 	return files, nil
 }
 
-func (r *records) Drop(ctx context.Context, team, kind, name string) error {
-	if err := r.drop(ctx, team, kind, name); err != nil {
-		return fmt.Errorf("drop %s record %q of team %q: %w", kind, name, team, err)
-	}
-	return nil
-}
-
-func (r *records) drop(ctx context.Context, team, kind, name string) error {
+func (r *records) Drop(ctx context.Context, team, kind, name string) (err error) {
+	defer wrap(&err, "drop %s record %q of team %q", kind, name, team)
 	if err := checkRecord(team, kind, name); err != nil {
 		return err
 	}
@@ -157,9 +133,9 @@ func (r *records) drop(ctx context.Context, team, kind, name string) error {
 	if err != nil || !exists {
 		return err
 	}
-	err = r.locked(ctx, team, kind, func(*dirlock.Lock) error { return r.removeOwn(path) })
+	err = r.locked(ctx, team, kind, func(*dirlock.Lock) error { return r.removePrivate(path) })
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it went with its team just now
+		return nil // its team was removed just now
 	}
 	return err
 }
@@ -177,7 +153,7 @@ func checkKind(team, kind string) error {
 		return errNoName
 	}
 	if layout.FileName(kind) != kind || kind == "" {
-		return fmt.Errorf("%q is no kind of record", kind)
+		return fmt.Errorf("%q is not a kind of record", kind)
 	}
 	return nil
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/cadre-dev/cadre/roster"
 )
 
-// rosterFile is a version of a roster file. It is not changed once made: the next
-// one shares the members that stay as they are, so that a change costs what it
-// changes, and for the rest of a long roster no more than the copying of bytes.
+// rosterFile is a version of a roster file, and is never changed. The next version shares
+// the members that stay as they are, so that a change costs as much as it changes, and the
+// rest of a long roster no more than a copy of its bytes.
 type rosterFile struct {
 	key     fsx.Key
-	certain atomic.Bool  // the file cannot be another version while it has the key
+	certain atomic.Bool  // while the file has the key, it has this content
 	data    []byte       // of the file
-	head    jsonx.Object // its fields, with noMembers for the members
+	head    jsonx.Object // its fields, without members
 	members []rosterMember
 	config  roster.Roster // all of it, decoded
 }
@@ -27,7 +27,7 @@ type rosterFile struct {
 // rosterMember is a member as it stands in a file.
 type rosterMember struct {
 	id   string
-	text []byte // spelled as we do, in its place in the file
+	text []byte // indented for its place in the file
 }
 
 const memberIndent = "    "
@@ -58,11 +58,11 @@ func readRoster(data []byte) (*rosterFile, error) {
 		r.add(doc, raw)
 	}
 	r.head.Set(format.MembersKey, format.NoMembers)
-	r.config.Members = slices.Clip(r.config.Members) // it is shared, so nobody may append in place
+	r.config.Members = slices.Clip(r.config.Members) // it is shared, so an append must copy it
 	return r, nil
 }
 
-// add adds a member that is spelled somehow.
+// add adds a member, spelled in any way.
 func (r *rosterFile) add(doc jsonx.Object, raw []byte) {
 	var text bytes.Buffer
 	jsonx.Indent(&text, raw, memberIndent, "  ")
@@ -113,13 +113,13 @@ func (r *rosterFile) addChanged(old *rosterFile, was int, m roster.Member) error
 	return err
 }
 
-// at is the roster as the version key of a file.
+// at is the same roster as the version key of the file.
 func (r *rosterFile) at(key fsx.Key) *rosterFile {
 	return &rosterFile{key: key, data: r.data, head: r.head, members: r.members, config: r.config}
 }
 
-// find is where the member with an agent id stands, or -1. Most stand where they
-// stood, or a little further on.
+// find is the index of the member with an agent id, or -1. It looks from at on first,
+// where most members still are.
 func (r *rosterFile) find(id string, at int) int {
 	if at < len(r.members) {
 		if i := slices.IndexFunc(r.members[at:], func(m rosterMember) bool { return m.id == id }); i >= 0 {
@@ -129,7 +129,7 @@ func (r *rosterFile) find(id string, at int) int {
 	return slices.IndexFunc(r.members, func(m rosterMember) bool { return m.id == id })
 }
 
-// encode spells the file.
+// encode is the content of the file.
 func (r *rosterFile) encode() ([]byte, error) {
 	head, err := jsonx.MarshalIndent(r.head)
 	if err != nil || len(r.members) == 0 {
@@ -154,7 +154,7 @@ func (r *rosterFile) encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sameMember reports whether two members say the same.
+// sameMember reports whether two members are equal.
 func sameMember(a, b roster.Member) bool {
 	return a.AgentID == b.AgentID && a.Name == b.Name && a.AgentType == b.AgentType && a.Model == b.Model &&
 		a.Prompt == b.Prompt && a.Color == b.Color && a.PlanModeRequired == b.PlanModeRequired &&
@@ -169,7 +169,7 @@ func sameFlag(a, b *bool) bool {
 	return *a == *b
 }
 
-// ownRoster is a copy that the caller may change in every part.
+// ownRoster is a copy of which the caller may change every part.
 func ownRoster(c roster.Roster) roster.Roster {
 	c.Extra = c.Extra.Clone()
 	c.Members = slices.Clone(c.Members)

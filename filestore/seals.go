@@ -20,11 +20,10 @@ import (
 // seals implements [mailbox.Seals]: a file of lines beside the inboxes, each the
 // MAC of one message.
 //
-// A seal is one write to the end of the file, under no lock. The system puts
-// such writes one after the other, so the lines of two processes do not mix; and
-// what a kill or a full disk leaves of a line spoils none, because each line
-// brings a newline at both its ends. Nothing is ever cut off: between a look at
-// the end and the cut another process may have added to it.
+// A seal is one write to the end of the file, under no lock. The system does such writes
+// one after the other, so the lines of two processes do not mix; and a line that a kill
+// or a full disk cut short spoils no other, because each has a newline at both its ends.
+// Nothing is ever truncated: another process may have added to the file meanwhile.
 type seals struct {
 	*files
 	keys *keyring
@@ -32,24 +31,18 @@ type seals struct {
 	read map[string]*sealFile // by path: the newest version that we have read
 }
 
-// errNobody says that an address is that of no agent.
+// errNobody says that an address names no agent.
 var errNobody = errors.New("the agent's name is empty")
 
-func (s *seals) Seal(ctx context.Context, to mailbox.Address, m mailbox.Message, about string) error {
-	if err := s.seal(ctx, to, m, about); err != nil {
-		return fmt.Errorf("seal message for %s: %w", to, err)
-	}
-	return nil
-}
-
-func (s *seals) seal(ctx context.Context, to mailbox.Address, m mailbox.Message, about string) error {
+func (s *seals) Seal(ctx context.Context, to mailbox.Address, m mailbox.Message, about string) (err error) {
+	defer wrap(&err, "seal message for %s", to)
 	if to.Agent == "" {
 		return errNobody
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	key, err := s.keys.need(ctx)
+	key, err := s.keys.getOrCreate(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,15 +53,15 @@ func (s *seals) seal(ctx context.Context, to mailbox.Address, m mailbox.Message,
 	return s.addLine(path, []byte("\n"+key.mac(s.sealParts(path, m, about)...)+"\n"))
 }
 
-// sealParts is what a seal vouches for. The inbox is named by its file, which is
-// what two spellings of one address have in common.
+// sealParts is what a seal covers. The inbox is named by its file, which two spellings of
+// one address have in common.
 func (s *seals) sealParts(path string, m mailbox.Message, about string) []string {
 	teamFolder := filepath.Dir(filepath.Dir(filepath.Dir(path)))
 	return []string{"seal", filepath.Base(teamFolder), filepath.Base(path), m.From, m.Timestamp, m.Text, about}
 }
 
-// makeFolders makes the folder of a file of seals, and that of the team: like
-// the message, its seal may be the first that a team gets.
+// makeFolders makes the folder of a file of seals, and that of the team: the first
+// message of a team is sealed before the inbox exists.
 func (s *seals) makeFolders(path string) error {
 	folder := filepath.Dir(path)
 	teamFolder := filepath.Dir(filepath.Dir(folder))
@@ -95,15 +88,8 @@ func (s *seals) addLine(path string, line []byte) (err error) {
 	return errors.Join(file.Sync(), s.fsys.SyncDir(filepath.Dir(path)))
 }
 
-func (s *seals) Sealed(ctx context.Context, at mailbox.Address, m mailbox.Message, about string) (bool, error) {
-	sealed, err := s.sealed(ctx, at, m, about)
-	if err != nil {
-		return false, fmt.Errorf("look for the seal of a message for %s: %w", at, err)
-	}
-	return sealed, nil
-}
-
-func (s *seals) sealed(ctx context.Context, at mailbox.Address, m mailbox.Message, about string) (bool, error) {
+func (s *seals) Sealed(ctx context.Context, at mailbox.Address, m mailbox.Message, about string) (sealed bool, err error) {
+	defer wrap(&err, "look for the seal of a message for %s", at)
 	if at.Agent == "" {
 		return false, errNobody
 	}
@@ -126,8 +112,8 @@ func (s *seals) sealed(ctx context.Context, at mailbox.Address, m mailbox.Messag
 	return s.has(path, now, key.mac(s.sealParts(path, m, about)...))
 }
 
-// sealFile is what is remembered of a file of seals: every line of it, so that
-// only what was added since has to be read.
+// sealFile is what is cached of a file of seals: every line, so that only what was added
+// since has to be read.
 type sealFile struct {
 	key  fsx.Key
 	read int64      // up to here, where a line ended
@@ -136,8 +122,9 @@ type sealFile struct {
 	lines map[sealDigest]struct{}
 }
 
-// sealDigest is that of a line, cut to what nobody guesses. Seals are looked up by
-// it, so that the time this takes says nothing of how near a guess comes to a MAC.
+// sealDigest is the digest of a line, cut to a length that cannot be guessed. Seals are
+// looked up by it, so that the time of a lookup does not tell how much of a MAC was
+// guessed right.
 type sealDigest [12]byte
 
 func digestOfSeal(line []byte) sealDigest {
@@ -146,11 +133,10 @@ func digestOfSeal(line []byte) sealDigest {
 }
 
 const (
-	// sealTail is how much of a file's end tells that it only grew, and is no
-	// new one whose team was removed and made again: many lines, each of which
-	// is that of no other message.
+	// sealTail is how much of a file's end is compared to see that the file only grew,
+	// and is not that of a team which was removed and made again.
 	sealTail = 1 << 10
-	// maxSeals is the size of a file of some four million.
+	// maxSeals is the size of a file with some four million seals.
 	maxSeals = 256 << 20
 )
 
@@ -160,8 +146,7 @@ func (s *seals) forget(path string) {
 	delete(s.read, path)
 }
 
-// has reports whether a file, which is the version now or a later one, has a
-// line.
+// has reports whether a file has a line; now is its version, unless it has changed since.
 func (s *seals) has(path string, now fsx.Key, line string) (bool, error) {
 	wanted := digestOfSeal([]byte(line))
 	known, found, fresh := s.lookUp(path, now, wanted)
@@ -175,11 +160,11 @@ func (s *seals) has(path string, now fsx.Key, line string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.learn(path, next, added, wanted), nil
+	return s.remember(path, next, added, wanted), nil
 }
 
-// lookUp looks for a line in what is known of a file; fresh is false when that
-// is not the version now.
+// lookUp looks for a line in what is cached of a file; fresh is false when that is not
+// the version now.
 func (s *seals) lookUp(path string, now fsx.Key, wanted sealDigest) (known *sealFile, found, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,9 +176,9 @@ func (s *seals) lookUp(path string, now fsx.Key, wanted sealDigest) (known *seal
 	return known, found, true
 }
 
-// learn remembers a version that was read and looks for a line in it. When
-// somebody has learned of a newer one meanwhile, the next look reads that again.
-func (s *seals) learn(path string, next *sealFile, added []sealDigest, wanted sealDigest) (found bool) {
+// remember caches a version that was read, and looks for a line in it. If a newer one was
+// cached meanwhile, the next lookup reads that again.
+func (s *seals) remember(path string, next *sealFile, added []sealDigest, wanted sealDigest) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, line := range added {
@@ -231,7 +216,7 @@ func (s *seals) readSeals(path string, known *sealFile) (next *sealFile, added [
 		}
 		if old := data[:known.read-from]; tailOfSeals(old) == known.tail {
 			next.lines = known.lines
-			added = next.take(data, known.read, from)
+			added = next.parse(data, known.read, from)
 			return next, added, nil
 		}
 	}
@@ -240,16 +225,16 @@ func (s *seals) readSeals(path string, known *sealFile) (next *sealFile, added [
 		return nil, nil, err
 	}
 	next.lines = make(map[sealDigest]struct{}, len(data)/sealLine)
-	added = next.take(data, 0, 0)
+	added = next.parse(data, 0, 0)
 	return next, added, nil
 }
 
 // sealLine is the length of a line with its two newlines.
 const sealLine = 2*sha256.Size + 2
 
-// take notes how far a file was read whose bytes from at on are data, and
-// returns the lines that begin at from or later. What is torn is no line.
-func (f *sealFile) take(data []byte, from, at int64) []sealDigest {
+// parse sets how far a file has been read whose bytes from at on are data, and returns
+// the whole lines that begin at from or later.
+func (f *sealFile) parse(data []byte, from, at int64) []sealDigest {
 	end := bytes.LastIndexByte(data, '\n') + 1
 	f.read = max(from, at+int64(end))
 	f.tail = tailOfSeals(data[:f.read-at])
@@ -266,7 +251,7 @@ func tailOfSeals(data []byte) sealDigest {
 	return digestOfSeal(data[max(0, len(data)-sealTail):])
 }
 
-// readFrom reads the bytes of a file between two places.
+// readFrom reads the bytes of a file between two offsets.
 func readFrom(file fsx.File, from, to int64) ([]byte, error) {
 	data := make([]byte, to-from)
 	_, err := file.ReadAt(data, from)

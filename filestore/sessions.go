@@ -19,27 +19,29 @@ const (
 	firstAskRunes = 100
 )
 
-func (ts *transcripts) List(ctx context.Context, project string) ([]transcript.Info, error) {
-	infos, err := ts.list(ctx, project)
+func (ts *transcripts) List(ctx context.Context, project string) (infos []transcript.Info, err error) {
+	defer wrap(&err, "list sessions")
+	if project != "" {
+		infos, err = ts.listFolder(ctx, ts.root.Project(project), project)
+	} else {
+		infos, err = ts.listAll(ctx)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
+		return nil, err
 	}
 	slices.SortStableFunc(infos, func(a, b transcript.Info) int { return b.Updated.Compare(a.Updated) })
 	return infos, nil
 }
 
-func (ts *transcripts) list(ctx context.Context, project string) ([]transcript.Info, error) {
-	if project != "" {
-		return ts.listFolder(ctx, ts.root.Project(project), project)
-	}
-	folders, err := ts.fsys.ReadDir(ts.root.ProjectsDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (ts *transcripts) listAll(ctx context.Context) ([]transcript.Info, error) {
+	folders, err := ts.readDir(ts.root.ProjectsDir())
+	if err != nil {
 		return nil, err
 	}
 	var all []transcript.Info
 	for _, f := range folders {
 		if f.Type().IsRegular() {
-			continue // nothing of ours
+			continue
 		}
 		infos, err := ts.listFolder(ctx, filepath.Join(ts.root.ProjectsDir(), f.Name()), "")
 		if err != nil {
@@ -50,13 +52,10 @@ func (ts *transcripts) list(ctx context.Context, project string) ([]transcript.I
 	return all, nil
 }
 
-// listFolder lists the sessions of one project folder. Without the project it
-// is what the transcripts say.
+// listFolder lists the sessions of one project folder. When project is "", the
+// transcripts say which project it is.
 func (ts *transcripts) listFolder(ctx context.Context, folder, project string) ([]transcript.Info, error) {
-	files, err := ts.fsys.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	files, err := ts.readDir(folder)
 	if err != nil {
 		return nil, err
 	}

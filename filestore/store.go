@@ -8,8 +8,8 @@
 // to an inbox, by one write to its end. A transcript grows by one write per
 // append. A process may be killed at any point.
 //
-// What is ours alone (leases, receipts, seals, records, the desk of open
-// questions, jobs) lies in folders named "cadre" beside the shared files.
+// State that only our processes use (leases, receipts, seals, records, the desk of open
+// questions, jobs) lies in private folders named "cadre" beside the shared files.
 package filestore
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// defaultPoll is how late a change by another process is noticed where the
-// system does not tell.
+// defaultPoll is how late a change by another process is noticed where the system does not
+// report it.
 const defaultPoll = 500 * time.Millisecond
 
 // Store keeps the state under one root. Its stores share caches and one
@@ -61,13 +61,12 @@ func WithSync(sync bool) Option { return func(s *Store) { s.sync = sync } }
 // process wrote.
 func WithPoll(interval time.Duration) Option { return func(s *Store) { s.poll = interval } }
 
-// WithWarn tells a person what was found broken and was worked around: lines
-// that were skipped, a file that was set aside. warn is called from any
-// goroutine and must not block.
+// WithWarn passes on what was found damaged and was worked around: lines that were skipped,
+// a file that was set aside. warn is called from any goroutine and must not block.
 func WithWarn(warn func(error)) Option { return func(s *Store) { s.warn = warn } }
 
 // WithoutRepair leaves damaged inboxes as they are when they are read, for a root that
-// is another program's. What is whole of them is read.
+// belongs to another program. What is whole of them is read.
 func WithoutRepair() Option { return func(s *Store) { s.noRepair = true } }
 
 // New makes a store of the state under root. Nothing is read or made before it
@@ -108,16 +107,16 @@ func (s *Store) Jobs(ref transcript.Ref) job.Store {
 	return &jobs{files: s.files, ref: ref, writing: ctxlock.New()}
 }
 
-// Seals says which mail our own runtime wrote.
+// Seals keeps which mail our own runtime wrote.
 func (s *Store) Seals() mailbox.Seals { return s.seals }
 
-// Records keeps what is ours alone about a team.
+// Records keeps the private records of a team.
 func (s *Store) Records() roster.Records { return &records{s.files} }
 
 // Presence says which agents have a process of their own.
 func (s *Store) Presence() roster.Presence { return &presence{s.files, s.mail, s.tasks} }
 
-// Desk is where open questions lie for other processes.
+// Desk is where other processes find open questions.
 func (s *Store) Desk() ask.Desk { return &desk{s.files, s.keys, s.watcher} }
 
 // Close ends all watches and waits until nothing of the store runs any more.

@@ -17,42 +17,44 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-// tasks implements [task.Store]: a folder per list, a file per task. Every
-// change is made under the list's lock ".lock.lock"; files that it writes are
-// locked too, since other programs claim under "<id>.json.lock" alone (facts:
-// claude-code §3, §8).
+// tasks implements [task.Store]: a folder per list, a file per task. Every change is made
+// under the list's lock ".lock.lock". The files that it writes are locked too, since other
+// programs claim a task under "<id>.json.lock" alone (facts: claude-code §3, §8).
 type tasks struct {
 	*files
 	poll    time.Duration
 	watcher *filewatch.Watcher
 
 	mu         sync.Mutex
-	lists      map[string]*taskIndex // by folder: what we have seen last
+	lists      map[string]*taskIndex // by folder: as read last
 	stale      map[string]staleIDs   // by folder
-	staleCount int                   // of all that ever were
+	staleCount int                   // how often anything became stale
 }
 
-func (ts *tasks) Create(ctx context.Context, list string, t task.Task) (task.Task, error) {
+func (ts *tasks) Create(ctx context.Context, list string, t task.Task) (created task.Task, err error) {
+	defer wrap(&err, "create task in %s", list)
 	folder, err := ts.folder(list)
-	if err == nil {
-		err = ts.change(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
-			t, err = tx.create(t)
-			return err
-		})
-	}
 	if err != nil {
-		return task.Task{}, fmt.Errorf("create task in %s: %w", list, err)
+		return created, err
 	}
-	return t, nil
-}
-
-func (ts *tasks) Get(ctx context.Context, list, id string) (task.Task, error) {
-	folder, err := ts.folder(list)
+	err = ts.change(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
+		created, err = tx.create(t)
+		return err
+	})
 	if err != nil {
 		return task.Task{}, err
 	}
+	return created, nil
+}
+
+func (ts *tasks) Get(ctx context.Context, list, id string) (t task.Task, err error) {
+	folder, err := ts.folder(list)
+	if err != nil {
+		return t, err
+	}
+	defer wrap(&err, "task #%s", id)
 	if !validID(id) {
-		return task.Task{}, fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
+		return t, task.ErrNotFound
 	}
 	known, _ := ts.remembered(folder)
 	f, err := ts.loadFile(ctx, folder, id, known.find(id))
@@ -63,37 +65,39 @@ func (ts *tasks) Get(ctx context.Context, list, id string) (task.Task, error) {
 		err = task.ErrNotFound
 	}
 	if err != nil {
-		return task.Task{}, fmt.Errorf("task #%s: %w", id, err)
+		return t, err
 	}
 	return f.task, nil
 }
 
-func (ts *tasks) List(ctx context.Context, list string) ([]task.Task, error) {
+func (ts *tasks) List(ctx context.Context, list string) (all []task.Task, err error) {
 	folder, err := ts.folder(list)
 	if err != nil {
 		return nil, err
 	}
-	files, err := ts.wholeList(ctx, folder)
+	defer wrap(&err, "read task list %s", list)
+	files, err := ts.snapshot(ctx, folder)
 	if err != nil {
-		return nil, fmt.Errorf("read task list %s: %w", list, err)
+		return nil, err
 	}
 	return files.tasks(false), nil
 }
 
-func (ts *tasks) Update(ctx context.Context, list, id string, c task.Change) (task.Outcome, error) {
-	var outcome task.Outcome
+func (ts *tasks) Update(ctx context.Context, list, id string, c task.Change) (outcome task.Outcome, err error) {
+	defer wrap(&err, "update task list %s", list)
 	folder, err := ts.folder(list)
-	if err == nil {
-		err = ts.changeExisting(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
-			outcome, err = tx.update(id, c)
-			return err
-		})
+	if err != nil {
+		return outcome, err
 	}
+	err = ts.changeExisting(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
+		outcome, err = tx.update(id, c)
+		return err
+	})
 	if errors.Is(err, errNoList) {
 		err = fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
 	}
 	if err != nil {
-		return task.Outcome{}, fmt.Errorf("update task list %s: %w", list, err)
+		return task.Outcome{}, err
 	}
 	return outcome, nil
 }
@@ -103,89 +107,94 @@ func (ts *tasks) Claim(ctx context.Context, list, owner string) (t task.Task, ok
 	if err != nil {
 		return t, false, err
 	}
+	defer wrap(&err, "claim from task list %s", list)
 	nothing, err := ts.nothingToClaim(ctx, folder)
-	if err == nil && nothing {
+	if err != nil || nothing {
+		return t, false, err
+	}
+	err = ts.changeExisting(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
+		t, ok, err = tx.claim(owner)
+		return err
+	})
+	if errors.Is(err, errNoList) {
 		return t, false, nil
 	}
-	if err == nil {
-		err = ts.changeExisting(ctx, folder, loggedChanges, func(tx *taskTx) (err error) {
-			t, ok, err = tx.claim(owner)
-			return err
-		})
-	}
-	if err != nil && !errors.Is(err, errNoList) {
-		return task.Task{}, false, fmt.Errorf("claim from task list %s: %w", list, err)
+	if err != nil {
+		return task.Task{}, false, err
 	}
 	return t, ok, nil
 }
 
-// nothingToClaim reports whether there is nothing to claim for certain. Most who
-// ask find nothing: they need no lock to see that.
+// nothingToClaim reports whether there is certainly nothing to claim. Most who ask find
+// nothing, and need no lock to see that.
 func (ts *tasks) nothingToClaim(ctx context.Context, folder string) (bool, error) {
 	files, err := ts.refresh(ctx, folder)
 	if err != nil || files.firstClaimable() != nil {
 		return false, err
 	}
-	return ts.undisturbed(folder, files.mark)
+	return ts.unchangedSince(folder, files.mark)
 }
 
-func (ts *tasks) Release(ctx context.Context, list, owner string) ([]task.Task, error) {
-	var released []task.Task
+func (ts *tasks) Release(ctx context.Context, list, owner string) (released []task.Task, err error) {
+	defer wrap(&err, "release tasks of %s in %s", owner, list)
 	folder, err := ts.folder(list)
-	if err == nil && owner != "" {
-		err = ts.changeExisting(ctx, folder, everyFile, func(tx *taskTx) (err error) {
-			released, err = tx.release(owner)
-			return err
-		})
+	if err != nil || owner == "" {
+		return nil, err
 	}
-	if err != nil && !errors.Is(err, errNoList) {
-		return nil, fmt.Errorf("release tasks of %s in %s: %w", owner, list, err)
+	err = ts.changeExisting(ctx, folder, everyFile, func(tx *taskTx) (err error) {
+		released, err = tx.release(owner)
+		return err
+	})
+	if errors.Is(err, errNoList) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return released, nil
 }
 
-func (ts *tasks) Reset(ctx context.Context, list string) error {
+func (ts *tasks) Reset(ctx context.Context, list string) (err error) {
+	defer wrap(&err, "reset task list %s", list)
 	folder, err := ts.folder(list)
-	if err == nil {
-		err = ts.change(ctx, folder, everyFile, func(tx *taskTx) error {
-			if err := tx.raiseHighWater(tx.list.highest()); err != nil {
+	if err != nil {
+		return err
+	}
+	return ts.change(ctx, folder, everyFile, func(tx *taskTx) error {
+		if err := tx.raiseHighWater(tx.list.highest()); err != nil {
+			return err
+		}
+		for _, f := range slices.Clone(tx.list.files) {
+			if err := tx.remove(f); err != nil {
 				return err
 			}
-			for _, f := range slices.Clone(tx.list.files) {
-				if err := tx.remove(f); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("reset task list %s: %w", list, err)
-	}
-	return nil
+		}
+		return nil
+	})
 }
 
-func (ts *tasks) Remove(ctx context.Context, list string) error {
+func (ts *tasks) Remove(ctx context.Context, list string) (err error) {
+	defer wrap(&err, "remove task list %s", list)
 	folder, err := ts.folder(list)
-	if err == nil {
-		err = ts.removeFolder(ctx, folder, lockTarget, func() error {
-			_, queue := ts.root.LockQueue(filepath.Join(folder, lockTarget))
-			return fsx.RemoveAll(ts.fsys, filepath.Dir(queue))
-		})
-	}
 	if err != nil {
-		return fmt.Errorf("remove task list %s: %w", list, err)
+		return err
 	}
-	ts.forget(folder)
-	return nil
+	err = ts.removeFolder(ctx, folder, lockTarget, func() error {
+		_, queue := ts.root.LockQueue(filepath.Join(folder, lockTarget))
+		return fsx.RemoveAll(ts.fsys, filepath.Dir(queue))
+	})
+	if err == nil {
+		ts.forget(folder)
+	}
+	return err
 }
 
-func (ts *tasks) Lists(context.Context) ([]string, error) {
-	entries, err := ts.fsys.ReadDir(ts.root.TasksDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list task lists: %w", err)
+func (ts *tasks) Lists(context.Context) (lists []string, err error) {
+	defer wrap(&err, "list task lists")
+	entries, err := ts.readDir(ts.root.TasksDir())
+	if err != nil {
+		return nil, err
 	}
-	var lists []string
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			lists = append(lists, e.Name())

@@ -25,12 +25,12 @@ const (
 	highWaterMark = ".highwatermark"
 )
 
-// taskIndex is what is known of the task files of one list. One that is remembered is
-// not changed any more; whoever changes something does so in a copy.
+// taskIndex is the task files of one list, as they were read. An index that is cached is
+// never changed; a change is made to a copy.
 type taskIndex struct {
 	files  []*taskFile // in the order of their ids
-	mark   changeMark  // up to where the list's changes are in it
-	readAt time.Time   // when every file was looked at
+	mark   changeMark  // the end of the change log when it was read
+	readAt time.Time   // when every file was last checked
 }
 
 func compareFiles(a, b *taskFile) int {
@@ -56,7 +56,7 @@ func (x *taskIndex) find(id string) *taskFile {
 	return nil
 }
 
-// put adds a file, in the place of an older version of it.
+// put adds a file, or replaces an older version of it.
 func (x *taskIndex) put(f *taskFile) {
 	at, ok := x.search(f.id)
 	if ok {
@@ -112,18 +112,18 @@ func (x *taskIndex) highest() int {
 	return highest
 }
 
-// readAll looks at every file of a list, and reads those that changed. An absent list
+// readAll checks every file of a list, and reads those that have changed. An absent list
 // has none.
 func (ts *tasks) readAll(ctx context.Context, folder string) (*taskIndex, error) {
 	known, stale := ts.remembered(folder)
 	next := &taskIndex{readAt: time.Now()}
 	var err error
-	// The mark first: what is changed from now on is looked at again.
+	// The mark first: what is changed from now on will be read again.
 	if _, next.mark, _, err = ts.changesSince(folder, changeMark{}); err != nil {
 		return nil, err
 	}
-	entries, err := ts.fsys.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := ts.readDir(folder)
+	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
@@ -145,9 +145,10 @@ func (ts *tasks) readAll(ctx context.Context, folder string) (*taskIndex, error)
 	return next, nil
 }
 
-// refresh is readAll for those who may miss for a moment what another program wrote:
-// it looks at the files that our processes have logged a change of, and at those that
-// the watch found changed. Without a watch, it looks at all every poll interval.
+// refresh is readAll for those who may for a moment miss what another program wrote: it
+// checks only the files of which our processes have logged a change, and those that the
+// watcher found changed. Where the list is not watched, it checks all of them once every
+// poll interval.
 func (ts *tasks) refresh(ctx context.Context, folder string) (*taskIndex, error) {
 	known, stale := ts.remembered(folder)
 	if known == nil || time.Since(known.readAt) > ts.poll && !ts.watcher.IsWatched(folder) {
@@ -194,24 +195,24 @@ func (ts *tasks) reread(ctx context.Context, folder string, x *taskIndex, id str
 	return nil
 }
 
-// maxLookWait bounds how long one who only wants to look waits for the lock.
-const maxLookWait = 250 * time.Millisecond
+// maxSnapshotWait bounds how long a reader waits for the lock.
+const maxSnapshotWait = 250 * time.Millisecond
 
-// wholeList is a list as it stood at one moment. A list is many files: who reads them
-// without its lock may see a change in one of them and not an earlier one in another,
-// which is how the list never was. So when others were at it meanwhile, the lock is
-// taken. When that is not to be had, what was read without it must do; a list that no
-// process of ours has changed is never locked to be read.
-func (ts *tasks) wholeList(ctx context.Context, folder string) (*taskIndex, error) {
+// snapshot is a list as it was at one moment. A list is many files: who reads them without
+// the lock may see a change of one file and miss an earlier change of another, which is a
+// state that the list never had. So if others have changed it meanwhile, it is read again
+// under the lock; if the lock is not released in time, what was read must do. A list that
+// no process of ours has ever changed is never locked to be read.
+func (ts *tasks) snapshot(ctx context.Context, folder string) (*taskIndex, error) {
 	files, err := ts.readAll(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	undisturbed, err := ts.undisturbed(folder, files.mark)
+	undisturbed, err := ts.unchangedSince(folder, files.mark)
 	if undisturbed || err != nil || files.mark.file == (fsx.Key{}) {
 		return files, err
 	}
-	wait, cancel := context.WithTimeout(ctx, maxLookWait)
+	wait, cancel := context.WithTimeout(ctx, maxSnapshotWait)
 	defer cancel()
 	err = ts.changeExisting(wait, folder, loggedChanges, func(tx *taskTx) error {
 		files = tx.base
@@ -223,8 +224,8 @@ func (ts *tasks) wholeList(ctx context.Context, folder string) (*taskIndex, erro
 	return files, nil
 }
 
-// loadFile returns the file of one task, known if it is still the version known.
-// A torn file is a taskFile too.
+// loadFile returns the file of one task: known, if that is still its version. A damaged
+// file is a taskFile too.
 func (ts *tasks) loadFile(ctx context.Context, folder, id string, known *taskFile) (*taskFile, error) {
 	path := filepath.Join(folder, id+".json")
 	info, err := ts.fsys.Lstat(path)
@@ -256,28 +257,28 @@ func taskID(name string) (string, bool) {
 	return id, ok && validID(id)
 }
 
-// validID reports whether id may name a file: one of another program, a path
-// or a hidden file is none.
+// validID reports whether id may be part of a file's name: it leads to no other folder, and
+// to no hidden file.
 func validID(id string) bool {
 	return id != "" && len(id) <= 200 && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
 	})
 }
 
-// staleIDs are the tasks whose files are not what is remembered of them. The number
+// staleIDs are the tasks whose files have changed since they were cached. The number
 // tells a later change of a file from an earlier one.
 type staleIDs map[string]int
 
-// remembered is what is remembered of a list, or nil, and what of it is stale.
+// remembered is the cached index of a list, or nil, and what of it is stale.
 func (ts *tasks) remembered(folder string) (*taskIndex, staleIDs) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.lists[folder], maps.Clone(ts.stale[folder])
 }
 
-// remember replaces what was remembered of a list, after a look at what was stale of
-// it, unless somebody else was faster.
-func (ts *tasks) remember(folder string, was *taskIndex, looked staleIDs, next *taskIndex) {
+// remember caches the index of a list for which the stale files were read again, unless
+// the cached index was has been replaced already.
+func (ts *tasks) remember(folder string, was *taskIndex, reread staleIDs, next *taskIndex) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.lists[folder] != was {
@@ -287,14 +288,14 @@ func (ts *tasks) remember(folder string, was *taskIndex, looked staleIDs, next *
 		ts.lists = make(map[string]*taskIndex)
 	}
 	ts.lists[folder] = next
-	for id, number := range looked {
+	for id, number := range reread {
 		if ts.stale[folder][id] == number {
 			delete(ts.stale[folder], id)
 		}
 	}
 }
 
-// markStale notes that a file is not what is remembered of it. The hub calls it before
+// markStale notes that a file has changed since it was cached. The watcher calls it before
 // it wakes anybody.
 func (ts *tasks) markStale(folder, name string) {
 	id, ok := taskID(name)
@@ -313,7 +314,7 @@ func (ts *tasks) markStale(folder, name string) {
 	ts.stale[folder][id] = ts.staleCount
 }
 
-// forget drops what is remembered of a list that was removed.
+// forget drops the cached index of a list that was removed.
 func (ts *tasks) forget(folder string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -329,11 +330,11 @@ func (ts *tasks) folder(list string) (string, error) {
 	return ts.root.TaskList(list), nil
 }
 
-// unreadable is the status that a damaged task file gets in memory: it is not
-// listed and never written, but what waits for it goes on waiting.
+// unreadable is the status, in memory, of a task whose file is damaged: it is not listed
+// and never written, but tasks that it blocks stay blocked.
 const unreadable task.Status = "unreadable"
 
-// taskFile is one version of a task file. It is not changed once made.
+// taskFile is one version of a task file, and is never changed.
 type taskFile struct {
 	id     string
 	number int // of the id, for ordering
@@ -356,8 +357,8 @@ func newTaskFile(id string, data []byte) (*taskFile, error) {
 	return &taskFile{id: id, number: task.Number(id), task: t, doc: doc, err: err}, nil
 }
 
-// mayHeal reports whether the file may become readable without looking changed, as
-// one does that others were kept from reading.
+// mayHeal reports whether the file may become readable without a new key, as it does when
+// its permissions are mended.
 func (f *taskFile) mayHeal() bool {
 	var torn *TornError
 	return f.task.Status == unreadable && !errors.As(f.err, &torn)

@@ -15,21 +15,21 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// Our processes log the ids of the tasks that they change, so that the others need
-// not look at every file of a long list to find out. The log holds nothing that is
-// not in the files: when it is missing or started anew, all of them are looked at.
+// Our processes log the ids of the tasks that they change, so that the others need not
+// check every file of a long list. The log holds nothing that is not in the files: when it
+// is missing or was started anew, all of them are checked.
 //
-// A record is a newline, an id and a newline, so that one that was torn by a kill
-// does not spoil the next. The first is the log's epoch: the system may give the
-// file's number to a later log.
+// A record is a newline, an id and a newline, so that one that a kill cut short does not
+// spoil the next. The first record is the log's epoch, since the system may give the inode
+// number of the file to a later log.
 const (
-	// everything is the record that names no task: look at all of them.
+	// everything is the record for: any task may have changed.
 	everything = "*"
-	// maxRecords is how many tasks one change names.
+	// maxRecords is how many tasks one change names, before it logs everything.
 	maxRecords = 64
 	// maxChangeLog is the size from which the log is started anew.
 	maxChangeLog = 64 << 10
-	// epochLen is the size of an epoch, which no id looks like.
+	// epochLen is the size of an epoch, which looks like no id.
 	epochLen = len("\n=0123456789abcdef\n")
 )
 
@@ -44,7 +44,7 @@ type changeMark struct {
 	epoch string
 }
 
-// precedes reports whether what stands between the marks was added after m.
+// precedes reports whether later is a mark in the same log, further on.
 func (m changeMark) precedes(later changeMark) bool {
 	return m.list == later.list && m.file.SameFile(later.file) && m.epoch == later.epoch && m.at < later.at
 }
@@ -54,10 +54,10 @@ func (ts *tasks) changeLog(folder string) string {
 	return filepath.Join(filepath.Dir(queue), "changes")
 }
 
-// changesSince returns the ids that were logged after mark, and the mark
-// behind them. known is false when they do not tell everything.
-func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now changeMark, known bool, err error) {
-	list, atEnd, err := ts.nothingSince(folder, mark)
+// changesSince returns the ids that were logged after mark, and the mark behind them.
+// complete is false when other tasks may have changed too.
+func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now changeMark, complete bool, err error) {
+	list, atEnd, err := ts.isLogEnd(folder, mark)
 	if err != nil || atEnd {
 		return nil, mark, err == nil, err
 	}
@@ -78,7 +78,7 @@ func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now
 	if err != nil {
 		return nil, mark, false, err
 	}
-	// A record that is being written is left for the next time.
+	// A record that is just being written is left for the next call.
 	whole := strings.LastIndexByte(text, '\n') + 1
 	now.at = mark.at + int64(whole)
 	for id := range strings.FieldsSeq(text[:whole]) {
@@ -90,9 +90,9 @@ func (ts *tasks) changesSince(folder string, mark changeMark) (ids []string, now
 	return ids, now, true, nil
 }
 
-// nothingSince reports whether the mark is still the end of the list's log. list is
-// the version of the file that the list is locked by.
-func (ts *tasks) nothingSince(folder string, mark changeMark) (list fsx.Key, atEnd bool, err error) {
+// isLogEnd reports whether the mark is still the end of the list's log. list is the
+// version of the file that the list is locked by.
+func (ts *tasks) isLogEnd(folder string, mark changeMark) (list fsx.Key, atEnd bool, err error) {
 	list, err = fsx.KeyAt(ts.fsys, filepath.Join(folder, lockTarget))
 	if err != nil {
 		return list, false, err
@@ -101,15 +101,15 @@ func (ts *tasks) nothingSince(folder string, mark changeMark) (list fsx.Key, atE
 	return list, err == nil && mark.list == list && mark.file == log && mark.at == log.Size(), err
 }
 
-// undisturbed reports whether no process of ours changed the list between the mark
-// and now: nobody has its lock, and nobody has logged a change. In this order, since
-// whoever ends a change meanwhile has logged it before.
-func (ts *tasks) undisturbed(folder string, mark changeMark) (bool, error) {
+// unchangedSince reports whether no process of ours has changed the list since the mark:
+// nobody holds its lock, and nobody has logged a change. In this order, since a change is
+// logged before its lock is released.
+func (ts *tasks) unchangedSince(folder string, mark changeMark) (bool, error) {
 	taken, err := dirlock.Exists(ts.fsys, filepath.Join(folder, lockTarget))
 	if taken || err != nil {
 		return false, err
 	}
-	_, atEnd, err := ts.nothingSince(folder, mark)
+	_, atEnd, err := ts.isLogEnd(folder, mark)
 	return atEnd, err
 }
 
@@ -134,8 +134,8 @@ func readText(f fsx.File, at, size int64) (string, error) {
 	return string(data[:n]), err
 }
 
-// logChanges tells the others which tasks were changed; it returns the mark behind
-// that. The list's lock is held.
+// logChanges logs which tasks were changed, and returns the mark behind that. The list's
+// lock is held.
 func (ts *tasks) logChanges(folder string, mark changeMark, ids []string) (changeMark, error) {
 	path := ts.changeLog(folder)
 	if mark.at > maxChangeLog {
@@ -165,7 +165,7 @@ func (ts *tasks) logChanges(folder string, mark changeMark, ids []string) (chang
 	return mark, err
 }
 
-// openChangeLog opens the log to add to it, and makes it if missing.
+// openChangeLog opens the log for appending, and makes it if it is missing.
 func (ts *tasks) openChangeLog(path string) (fsx.File, error) {
 	const how = os.O_WRONLY | os.O_APPEND | os.O_CREATE
 	f, err := ts.fsys.OpenFile(path, how, layout.FileMode)

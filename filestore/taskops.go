@@ -22,15 +22,15 @@ func (tx *taskTx) create(t task.Task) (task.Task, error) {
 	}
 	edges := task.Change{AddBlocks: t.Blocks, AddBlockedBy: t.BlockedBy}
 	t.Blocks, t.BlockedBy = nil, nil
-	if _, err := tx.own(slices.Concat(edges.AddBlocks, edges.AddBlockedBy)...); err != nil {
+	if _, err := tx.lockTasks(slices.Concat(edges.AddBlocks, edges.AddBlockedBy)...); err != nil {
 		return t, err
 	}
 	outcome, mirrors, err := task.Apply(tx.scope(t, edges), t.ID, edges)
 	if err != nil {
 		return t, err
 	}
-	// First the task itself: an edge to a task that is not there yet would
-	// become one of whichever gets the id.
+	// First the task itself: after a kill, an edge to a task that does not exist would
+	// belong to the next one that gets the id.
 	if err := tx.save(outcome.After); err != nil {
 		return t, err
 	}
@@ -48,15 +48,15 @@ func (tx *taskTx) saveAll(changed []task.Task) error {
 
 func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
 	for need := slices.Concat([]string{id}, c.AddBlocks, c.AddBlockedBy); ; {
-		if _, err := tx.own(need...); err != nil {
+		if _, err := tx.lockTasks(need...); err != nil {
 			return task.Outcome{}, err
 		}
 		if f := tx.list.find(id); f == nil || errors.Is(f.err, format.ErrNoTask) {
 			return task.Outcome{}, fmt.Errorf("task #%s: %w", id, task.ErrNotFound)
 		} else if f.err != nil {
 			return task.Outcome{}, f.err
-		} else if c.Take != "" {
-			if err := tx.lookAt(f.task.BlockedBy...); err != nil {
+		} else if c.ClaimFor != "" {
+			if err := tx.rereadAll(f.task.BlockedBy...); err != nil {
 				return task.Outcome{}, err
 			}
 		}
@@ -66,7 +66,7 @@ func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
 		}
 		need = nil
 		for _, t := range others {
-			if tx.owned[t.ID] == nil {
+			if tx.locks[t.ID] == nil {
 				need = append(need, t.ID)
 			}
 		}
@@ -76,8 +76,7 @@ func (tx *taskTx) update(id string, c task.Change) (task.Outcome, error) {
 	}
 }
 
-// scope lists the tasks that a change of t may concern: t with what it waits for,
-// or all.
+// scope lists the tasks that a change of t may concern: t and its blockers, or all.
 func (tx *taskTx) scope(t task.Task, c task.Change) []task.Task {
 	deletes := c.Status != nil && *c.Status == task.Deleted
 	if len(c.AddBlocks)+len(c.AddBlockedBy) == 0 && !deletes {
@@ -90,7 +89,7 @@ func (tx *taskTx) scope(t task.Task, c task.Change) []task.Task {
 	return all
 }
 
-// withBlockers lists a task and the states of what it waits for.
+// withBlockers lists a task and, with their status only, its blockers.
 func (tx *taskTx) withBlockers(t task.Task) []task.Task {
 	list := []task.Task{t}
 	for _, id := range t.BlockedBy {
@@ -101,8 +100,8 @@ func (tx *taskTx) withBlockers(t task.Task) []task.Task {
 	return list
 }
 
-// commit writes an outcome. A task that is being deleted goes first, so that a
-// kill leaves edges to no task, which hold nothing back; else it goes last.
+// commit writes an outcome. A task that is deleted goes first, because after a kill edges
+// to a missing task block nothing; one that is changed goes last.
 func (tx *taskTx) commit(outcome task.Outcome, others []task.Task) error {
 	if outcome.After.Status == task.Deleted {
 		id := outcome.After.ID
@@ -128,9 +127,9 @@ func (tx *taskTx) claim(owner string) (t task.Task, ok bool, err error) {
 		if f == nil {
 			return t, false, nil
 		}
-		// It, and what it waited for, must be so on disk too.
-		_, err := tx.own(f.id)
-		if errors.Is(err, dirlock.ErrShape) { // nobody will ever have this one's lock
+		// It, and what has blocked it, must be so on disk too.
+		_, err := tx.lockTasks(f.id)
+		if errors.Is(err, dirlock.ErrShape) { // nobody can ever lock this one
 			tx.warnOnce(tx.path(f.id), fmt.Errorf("task #%s cannot be claimed: %w", f.id, err))
 			tx.list.put(unreadableTask(f.id, err))
 			continue
@@ -138,7 +137,7 @@ func (tx *taskTx) claim(owner string) (t task.Task, ok bool, err error) {
 		if err != nil {
 			return t, false, err
 		}
-		if err := tx.lookAt(f.task.BlockedBy...); err != nil {
+		if err := tx.rereadAll(f.task.BlockedBy...); err != nil {
 			return t, false, err
 		}
 		if tx.list.firstClaimable() == f {
@@ -161,7 +160,7 @@ func (tx *taskTx) release(owner string) ([]task.Task, error) {
 			ids = append(ids, t.ID)
 		}
 	}
-	if _, err := tx.own(ids...); err != nil {
+	if _, err := tx.lockTasks(ids...); err != nil {
 		return nil, err
 	}
 	var released []task.Task

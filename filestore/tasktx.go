@@ -19,21 +19,21 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-// taskTx is one change of a list, made under the list's lock. When it fails, what it
-// wrote already is undone.
+// taskTx is one change of a list, made under the list's lock. When it fails, what it has
+// written already is rolled back.
 type taskTx struct {
 	*tasks
 	ctx    context.Context //nolint:containedctx // a transaction lives within one call of change, whose ctx this is
 	folder string
 	lock   *dirlock.Lock
 	base   *taskIndex               // what it started from
-	list   *taskIndex               // what it has made of that
-	owned  map[string]*dirlock.Lock // "<id>.json.lock": keeps other programs' claimers away
+	list   *taskIndex               // what it has become
+	locks  map[string]*dirlock.Lock // "<id>.json.lock", by id: keep other programs from claiming
 	undo   []func() error
-	wrote  map[string]fsx.Key // id to version, for the others and the watchers
+	wrote  map[string]fsx.Key // by id: the new versions
 }
 
-// freshness says how much of what other programs wrote a change must see.
+// freshness says whether a change must see all that other programs have written.
 type freshness bool
 
 const (
@@ -42,7 +42,7 @@ const (
 )
 
 // change runs step under the lock of a list, whose folder it makes if missing.
-// A step that met a program without locks is run again on the newest state.
+// When a program that takes no lock was faster, step is run again on the newest state.
 func (ts *tasks) change(ctx context.Context, folder string, fresh freshness, step func(*taskTx) error) error {
 	if err := fsx.MkdirOwn(ts.fsys, folder, layout.DirMode); err != nil {
 		return err
@@ -54,16 +54,16 @@ func (ts *tasks) change(ctx context.Context, folder string, fresh freshness, ste
 			return err
 		}
 		if lock.Recovered() {
-			// A killed process of ours did not log what it changed.
+			// The killed process may not have logged what it changed.
 			fresh = everyFile
 			if err := errors.Join(fsx.SweepTemps(ts.fsys, folder, ""), lock.SweepNested(folder)); err != nil {
 				ts.warn(fmt.Errorf("clean up after a killed writer: %w", err))
 			}
 		}
-		for range maxUnlocked {
+		for range maxRetries {
 			tx := &taskTx{tasks: ts, ctx: ctx, folder: folder, lock: lock,
-				owned: make(map[string]*dirlock.Lock), wrote: make(map[string]fsx.Key)}
-			if err = tx.run(fresh, step); !errors.Is(err, errMoved) {
+				locks: make(map[string]*dirlock.Lock), wrote: make(map[string]fsx.Key)}
+			if err = tx.run(fresh, step); !errors.Is(err, errChanged) {
 				wrote = tx.wrote
 				return err
 			}
@@ -104,7 +104,7 @@ func (tx *taskTx) run(fresh freshness, step func(*taskTx) error) (err error) {
 	} else {
 		err = errors.Join(err, tx.rollBack())
 	}
-	for _, lock := range tx.owned {
+	for _, lock := range tx.locks {
 		if unlockErr := lock.Unlock(); unlockErr != nil {
 			tx.warn(unlockErr)
 		}
@@ -112,7 +112,8 @@ func (tx *taskTx) run(fresh freshness, step func(*taskTx) error) (err error) {
 	return err
 }
 
-// rollBack undoes what was written. Others may have seen it.
+// rollBack restores what was there before. Others may have seen what was written, so that
+// is logged too.
 func (tx *taskTx) rollBack() error {
 	var errs []error
 	for _, undo := range slices.Backward(tx.undo) {
@@ -125,7 +126,8 @@ func (tx *taskTx) rollBack() error {
 	return errors.Join(append(errs, tx.logAll())...)
 }
 
-// logAll logs what was changed, here and by a killed process whose lock we took over.
+// logAll logs what was changed, by this change or by a killed process whose lock it took
+// over.
 func (tx *taskTx) logAll() (err error) {
 	ids := slices.Sorted(maps.Keys(tx.wrote))
 	if tx.lock.Recovered() || len(ids) > maxRecords {
@@ -137,16 +139,16 @@ func (tx *taskTx) logAll() (err error) {
 	return err
 }
 
-// own locks the files of these tasks, which other programs lock to claim them,
-// and looks at them again. Ids that name no file are passed over. changed
-// reports whether one is not what it was.
-func (tx *taskTx) own(ids ...string) (changed bool, err error) {
+// lockTasks locks the files of these tasks, which other programs lock to claim them, and
+// reads them again. Ids without a file are passed over. changed reports whether one of
+// them had changed.
+func (tx *taskTx) lockTasks(ids ...string) (changed bool, err error) {
 	for _, id := range ids {
-		if tx.owned[id] != nil || !validID(id) {
+		if tx.locks[id] != nil || !validID(id) {
 			continue
 		}
 		if tx.list.find(id) == nil { // another program may have made it just now
-			if err := tx.lookAt(id); err != nil {
+			if err := tx.rereadAll(id); err != nil {
 				return false, err
 			}
 		}
@@ -154,11 +156,11 @@ func (tx *taskTx) own(ids ...string) (changed bool, err error) {
 		if was == nil {
 			continue
 		}
-		if tx.owned[id], err = tx.lock.Nested(tx.ctx, tx.path(id)); err != nil {
-			delete(tx.owned, id)
+		if tx.locks[id], err = tx.lock.Nested(tx.ctx, tx.path(id)); err != nil {
+			delete(tx.locks, id)
 			return false, err
 		}
-		if err := tx.lookAt(id); err != nil {
+		if err := tx.rereadAll(id); err != nil {
 			return false, err
 		}
 		changed = changed || tx.list.find(id) != was
@@ -166,8 +168,8 @@ func (tx *taskTx) own(ids ...string) (changed bool, err error) {
 	return changed, nil
 }
 
-// lookAt brings files up to date.
-func (tx *taskTx) lookAt(ids ...string) error {
+// rereadAll brings the entries of these tasks up to date.
+func (tx *taskTx) rereadAll(ids ...string) error {
 	for _, id := range ids {
 		if err := tx.reread(tx.ctx, tx.folder, tx.list, id); err != nil {
 			return err
@@ -178,7 +180,7 @@ func (tx *taskTx) lookAt(ids ...string) error {
 
 func (tx *taskTx) path(id string) string { return filepath.Join(tx.folder, id+".json") }
 
-// save writes a task over its file, or a new one.
+// save writes a task over its file, or to a new one.
 func (tx *taskTx) save(t task.Task) error {
 	old := tx.list.find(t.ID)
 	if old == nil {
@@ -203,11 +205,11 @@ func (tx *taskTx) write(doc jsonx.Object, old *taskFile) error {
 		return err
 	}
 	tx.list.put(f)
-	tx.did(f.id, f.key, old)
+	tx.record(f.id, f.key, old)
 	return nil
 }
 
-// remove deletes a task's file. A damaged one is kept aside.
+// remove deletes a task's file. A damaged one is set aside.
 func (tx *taskTx) remove(old *taskFile) error {
 	if err := tx.lock.Held(); err != nil {
 		return err
@@ -222,20 +224,20 @@ func (tx *taskTx) remove(old *taskFile) error {
 		return err
 	}
 	tx.list.drop(old.id)
-	tx.did(old.id, fsx.Key{}, old)
+	tx.record(old.id, fsx.Key{}, old)
 	return nil
 }
 
-// did notes a write or removal, and how to undo it.
-func (tx *taskTx) did(id string, now fsx.Key, old *taskFile) {
+// record notes a write or removal, and how to roll it back.
+func (tx *taskTx) record(id string, now fsx.Key, old *taskFile) {
 	tx.wrote[id] = now
 	tx.watcher.Expect(tx.path(id), now)
-	if old.err == nil { // a file that we could not read is not made again
+	if old.err == nil { // a damaged file cannot be restored
 		tx.undo = append(tx.undo, func() error { return tx.restore(old, now) })
 	}
 }
 
-// restore puts back what stood before the version now.
+// restore writes back what was there before the version now.
 func (tx *taskTx) restore(old *taskFile, now fsx.Key) error {
 	if old.key == (fsx.Key{}) {
 		return tx.fsys.Remove(tx.path(old.id))
@@ -249,8 +251,8 @@ func (tx *taskTx) restore(old *taskFile, now fsx.Key) error {
 	return err
 }
 
-// highWater is the highest id that a deleted task had, as far as is known. A
-// damaged mark is warned of: what it said is lost.
+// highWater is the highest id of the tasks that were deleted, as far as is known; when the
+// file is damaged it is not, and a person is warned.
 func (tx *taskTx) highWater() (int, error) {
 	mark := 0
 	path := filepath.Join(tx.folder, highWaterMark)
@@ -268,14 +270,14 @@ func (tx *taskTx) highWater() (int, error) {
 	return mark, err
 }
 
-// raiseHighWater keeps the ids up to n from being given again.
+// raiseHighWater sees to it that the ids up to n are not used again.
 func (tx *taskTx) raiseHighWater(n int) error {
 	mark, err := tx.highWater()
 	if err != nil || n <= mark {
 		return err
 	}
 	path := filepath.Join(tx.folder, highWaterMark)
-	return tx.overDamage(path, func() error {
+	return tx.writeOverDamage(path, func() error {
 		_, err := fsx.WriteAtomic(tx.fsys, path, []byte(strconv.Itoa(n)),
 			fsx.WriteOptions{Mode: layout.FileMode, Sync: tx.sync, Ready: tx.lock.Held})
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -19,25 +18,19 @@ import (
 )
 
 // teams implements [roster.Store]: one config.json per team, replaced under the
-// lock "config.json.lock". Other programs write it without a lock (facts:
-// claude-code §2.3), so a change starts over when the file is not what was read.
+// lock "config.json.lock". Other programs write it without a lock (facts: claude-code
+// §2.3), so a change starts over when they were faster.
 type teams struct {
 	*files
-	mu     sync.Mutex
-	seen   map[string]*rosterFile // by path: the newest versions that we know
-	coming map[string]*rosterFile // by path: what we are writing at this moment
+	mu      sync.Mutex
+	cached  map[string]*rosterFile // by path: the newest version that was read or written
+	writing map[string]*rosterFile // by path: what is being written at this moment
 }
 
 func (ts *teams) path(name string) string { return ts.root.TeamConfig(name) }
 
-func (ts *teams) Create(ctx context.Context, c roster.Roster) error {
-	if err := ts.create(ctx, c); err != nil {
-		return fmt.Errorf("create team %q: %w", c.Name, err)
-	}
-	return nil
-}
-
-func (ts *teams) create(ctx context.Context, c roster.Roster) error {
+func (ts *teams) Create(ctx context.Context, c roster.Roster) (err error) {
+	defer wrap(&err, "create team %q", c.Name)
 	if c.Name == "" {
 		return errNoName
 	}
@@ -59,36 +52,37 @@ func (ts *teams) create(ctx context.Context, c roster.Roster) error {
 
 var errNoName = errors.New("the team's name is empty")
 
-// save makes old, which is the zero roster for a new team, one with the content c.
+// save replaces the roster old, which is the zero one of a new team, by one with the
+// content c.
 func (ts *teams) save(path string, old *rosterFile, c roster.Roster, lock *dirlock.Lock) error {
 	next, err := old.with(c)
 	if err != nil {
 		return err
 	}
-	ts.writing(path, next)
-	defer ts.writing(path, nil)
+	ts.setWriting(path, next)
+	defer ts.setWriting(path, nil)
 	key, err := ts.replace(path, next.data, old.key, lock)
 	if err == nil {
-		ts.see(path, ts.known(path), next.at(key)) // the lock is held, so nothing newer is known
+		ts.remember(path, ts.cachedAt(path), next.at(key)) // the lock is held, so there is nothing newer
 	}
 	return err
 }
 
-// writing says what is about to stand at path; nil: nothing is. Who finds it
-// there meanwhile need not decode it.
-func (ts *teams) writing(path string, r *rosterFile) {
+// setWriting notes what is about to be written at path, or with nil, that it is done: who
+// reads it there meanwhile need not decode it.
+func (ts *teams) setWriting(path string, r *rosterFile) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.coming == nil {
-		ts.coming = make(map[string]*rosterFile)
+	if ts.writing == nil {
+		ts.writing = make(map[string]*rosterFile)
 	}
-	ts.coming[path] = r
+	ts.writing[path] = r
 }
 
-// decode is the roster that a file's content says.
+// decode reads a roster from the content of its file.
 func (ts *teams) decode(path string, data []byte) (*rosterFile, error) {
 	ts.mu.Lock()
-	next := ts.coming[path]
+	next := ts.writing[path]
 	ts.mu.Unlock()
 	if next != nil && bytes.Equal(next.data, data) {
 		return next, nil
@@ -96,44 +90,45 @@ func (ts *teams) decode(path string, data []byte) (*rosterFile, error) {
 	return readRoster(data)
 }
 
-func (ts *teams) Load(ctx context.Context, name string) (roster.Roster, error) {
+func (ts *teams) Load(ctx context.Context, name string) (c roster.Roster, err error) {
 	if name == "" {
-		return roster.Roster{}, errNoName
+		return c, errNoName
 	}
+	defer wrap(&err, "load team %q", name)
 	r, err := ts.read(ctx, ts.path(name))
 	if err != nil {
-		return roster.Roster{}, fmt.Errorf("load team %q: %w", name, err)
+		return c, err
 	}
 	return r.config, nil
 }
 
-// clockTick is more than the step of the clock by which file systems date files.
+// clockTick is more than the resolution of the times that file systems give to files.
 const clockTick = 50 * time.Millisecond
 
-// read returns the roster at path. It is decoded only when it is new: every
+// read returns the roster at path. It is decoded only when it has changed, since every
 // message asks who is in the team.
 func (ts *teams) read(ctx context.Context, path string) (*rosterFile, error) {
-	known := ts.known(path)
-	for !ts.stands(path, known) {
-		newer := ts.known(path)
+	known := ts.cachedAt(path)
+	for !ts.isCurrent(path, known) {
+		newer := ts.cachedAt(path)
 		if newer == known {
-			return ts.readAnew(ctx, path, known)
+			return ts.reload(ctx, path, known)
 		}
-		known = newer // it was written by us meanwhile
+		known = newer // this process has written it meanwhile
 	}
 	return known, nil
 }
 
-func (ts *teams) known(path string) *rosterFile {
+func (ts *teams) cachedAt(path string) *rosterFile {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.seen[path]
+	return ts.cached[path]
 }
 
-// stands reports whether a file is still the version that we know. One that was
-// written just now could be written in place once more without looking changed,
-// so its content is compared.
-func (ts *teams) stands(path string, r *rosterFile) bool {
+// isCurrent reports whether a file is still the version r. A file that was written just
+// now may be written in place once more and keep its key, so then the content is
+// compared.
+func (ts *teams) isCurrent(path string, r *rosterFile) bool {
 	if r == nil {
 		return false
 	}
@@ -149,25 +144,25 @@ func (ts *teams) stands(path string, r *rosterFile) bool {
 	return err == nil && same
 }
 
-// readAnew reads and decodes a roster, and remembers it in place of known.
-func (ts *teams) readAnew(ctx context.Context, path string, known *rosterFile) (*rosterFile, error) {
+// reload reads and decodes a roster, and caches it in place of known.
+func (ts *teams) reload(ctx context.Context, path string, known *rosterFile) (*rosterFile, error) {
 	began := time.Now()
 	r, err := ts.readWhole(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = roster.ErrNotFound
 	}
 	if err != nil {
-		ts.see(path, known, nil)
+		ts.remember(path, known, nil)
 		return nil, err
 	}
 	r.certain.Store(ts.isOld(path, r.key, began))
-	ts.see(path, known, r)
+	ts.remember(path, known, r)
 	return r, nil
 }
 
-// rosterReads is how often a roster is read anew that is torn for longer than other
-// files are: programs that start together write it all at once, in place and without
-// a lock, so it can take some of them until one has written it whole.
+// rosterReads is how often a torn roster is read again, beyond what is done for every
+// file: programs that start together write it at the same time, in place and without a
+// lock, so it may take several of them until one has written it whole.
 const rosterReads = 4
 
 func (ts *teams) readWhole(ctx context.Context, path string) (r *rosterFile, err error) {
@@ -188,38 +183,31 @@ func (ts *teams) readWhole(ctx context.Context, path string) (r *rosterFile, err
 	return nil, err
 }
 
-// isOld reports whether the version key of a file is from well before a time: what
-// was read from it after that is all that it will ever be.
+// isOld reports whether a file still has a key, and got it well before a time: what was
+// read of this version since that time is all that it will ever hold.
 func (ts *teams) isOld(path string, key fsx.Key, before time.Time) bool {
 	info, err := ts.fsys.Lstat(path)
 	return err == nil && fsx.KeyOf(info) == key && before.Sub(info.ModTime()) >= clockTick
 }
 
-// see remembers a roster, or nil for none, unless what was known has been replaced
-// already.
-func (ts *teams) see(path string, was, r *rosterFile) {
+// remember caches a roster, or nil for none, unless the cached version was has been
+// replaced already.
+func (ts *teams) remember(path string, was, r *rosterFile) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	switch {
-	case ts.seen[path] != was:
+	case ts.cached[path] != was:
 	case r == nil:
-		delete(ts.seen, path)
-	case ts.seen == nil:
-		ts.seen = map[string]*rosterFile{path: r}
+		delete(ts.cached, path)
+	case ts.cached == nil:
+		ts.cached = map[string]*rosterFile{path: r}
 	default:
-		ts.seen[path] = r
+		ts.cached[path] = r
 	}
 }
 
-func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
-	c, err := ts.update(ctx, name, change)
-	if err != nil {
-		return roster.Roster{}, fmt.Errorf("update team %q: %w", name, err)
-	}
-	return c, nil
-}
-
-func (ts *teams) update(ctx context.Context, name string, change func(*roster.Roster) error) (c roster.Roster, err error) {
+func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Roster) error) (c roster.Roster, err error) {
+	defer wrap(&err, "update team %q", name)
 	if name == "" {
 		return c, errNoName
 	}
@@ -235,7 +223,7 @@ func (ts *teams) update(ctx context.Context, name string, change func(*roster.Ro
 		return c, err
 	}
 	err = ts.locked(ctx, path, func(lock *dirlock.Lock) error {
-		for range maxUnlocked {
+		for range maxRetries {
 			var r *rosterFile
 			if r, err = ts.read(ctx, path); err != nil {
 				return err
@@ -244,38 +232,35 @@ func (ts *teams) update(ctx context.Context, name string, change func(*roster.Ro
 			if err = change(&c); err != nil {
 				return err
 			}
-			if err = ts.save(path, r, c, lock); !errors.Is(err, errMoved) {
+			if err = ts.save(path, r, c, lock); !errors.Is(err, errChanged) {
 				return err
 			}
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = roster.ErrNotFound // removed while we waited
-	}
-	return c, err
-}
-
-func (ts *teams) Remove(ctx context.Context, name string) error {
-	err := errNoName
-	if name != "" {
-		err = ts.unshow(ctx, name)
-	}
-	if name != "" && err == nil {
-		err = ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.path(name)), func() error { return nil })
-	}
 	if err != nil {
-		return fmt.Errorf("remove team %q: %w", name, err)
+		return roster.Roster{}, asNoTeam(err) // it may have been removed while we waited for the lock
 	}
-	return nil
+	return c, nil
 }
 
-func (ts *teams) List(ctx context.Context) ([]roster.Roster, error) {
-	entries, err := ts.fsys.ReadDir(ts.root.TeamsDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list teams: %w", err)
+func (ts *teams) Remove(ctx context.Context, name string) (err error) {
+	defer wrap(&err, "remove team %q", name)
+	if name == "" {
+		return errNoName
 	}
-	var configs []roster.Roster
+	if err := ts.unlink(ctx, name); err != nil {
+		return err
+	}
+	return ts.removeFolder(ctx, ts.root.TeamDir(name), filepath.Base(ts.path(name)), func() error { return nil })
+}
+
+func (ts *teams) List(ctx context.Context) (configs []roster.Roster, err error) {
+	defer wrap(&err, "list teams")
+	entries, err := ts.readDir(ts.root.TeamsDir())
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue
@@ -285,7 +270,7 @@ func (ts *teams) List(ctx context.Context) ([]roster.Roster, error) {
 		case err == nil:
 			configs = append(configs, r.config)
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("list teams: %w", context.Cause(ctx))
+			return nil, context.Cause(ctx)
 		case !errors.Is(err, roster.ErrNotFound):
 			ts.warn(err)
 		}

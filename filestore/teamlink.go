@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,34 +13,32 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// recordShown is the kind of the records that say under which other roots a team
-// can be found.
-const recordShown = "shown"
+// recordLink is the kind of the records that name the other roots under which a team can be
+// found.
+const recordLink = "shown"
 
-type shown struct {
+type teamLink struct {
 	Root layout.Root `json:"root"`
 }
 
 // ErrOccupied says that another program has a team of this name already.
-var ErrOccupied = errors.New("something else stands there; name the team otherwise")
+var ErrOccupied = errors.New("another program has a team of this name there; choose another name")
 
-// ShowTeam lets programs whose state lies under another root find a team of ours
-// there: its folder and its task list stand under that root as symbolic links, so
-// that both see, and lock, the same files. To show it again does nothing. The links
-// go with the team. Errors: [ErrOccupied].
-func (s *Store) ShowTeam(ctx context.Context, name string, to layout.Root) error {
-	if err := s.teams.show(ctx, name, to); err != nil {
-		return fmt.Errorf("show team %q in %s: %w", name, to, err)
-	}
-	return nil
+// ShowTeam lets programs whose state lies under another root find a team there: symbolic
+// links under that root lead to its folder and to its task list, so that both see, and
+// lock, the same files. If the links exist already it does nothing. They are removed with
+// the team. Errors: [ErrOccupied].
+func (s *Store) ShowTeam(ctx context.Context, name string, to layout.Root) (err error) {
+	defer wrap(&err, "show team %q in %s", name, to)
+	return s.teams.linkTo(ctx, name, to)
 }
 
-func (ts *teams) show(ctx context.Context, name string, to layout.Root) error {
+func (ts *teams) linkTo(ctx context.Context, name string, to layout.Root) error {
 	if err := fsx.MkdirOwn(ts.fsys, ts.root.TaskList(name), layout.DirMode); err != nil {
 		return err
 	}
-	// On record first: what is not cannot be removed after a crash.
-	err := (&records{ts.files}).Put(ctx, name, recordShown, layout.Slug(string(to)), jsonx.MustMarshal(shown{to}))
+	// The record first: after a crash, a link that is not on record is never removed.
+	err := (&records{ts.files}).Put(ctx, name, recordLink, layout.Slug(string(to)), jsonx.MustMarshal(teamLink{to}))
 	for _, l := range ts.linksOf(name, to) {
 		if err == nil {
 			err = ts.link(l)
@@ -50,14 +47,14 @@ func (ts *teams) show(ctx context.Context, name string, to layout.Root) error {
 	return err
 }
 
-// link is a symbolic link under another root to a folder of ours.
+// link is a symbolic link under another root to a folder under ours.
 type link struct{ path, target string }
 
 func (ts *teams) linksOf(name string, to layout.Root) []link {
 	return []link{{to.TeamDir(name), ts.root.TeamDir(name)}, {to.TaskList(name), ts.root.TaskList(name)}}
 }
 
-// link makes a link, also where one of a team that is gone has stayed.
+// link makes a link, also in the place of one whose team does not exist any more.
 func (ts *teams) link(l link) error {
 	if err := fsx.MkdirAll(ts.fsys, filepath.Dir(l.path), layout.DirMode); err != nil {
 		return err
@@ -82,8 +79,8 @@ func (ts *teams) link(l link) error {
 	return errors.Join(ts.fsys.Remove(l.path), ts.fsys.Symlink(l.target, l.path))
 }
 
-// sameFolder reports whether both ends of a link are one folder: the other root may
-// be ours by another path.
+// sameFolder reports whether both ends of a link are the same folder: the other root may be
+// ours by another path.
 func (ts *teams) sameFolder(l link) (bool, error) {
 	at, err := ts.fsys.Lstat(l.path)
 	if err != nil {
@@ -93,14 +90,14 @@ func (ts *teams) sameFolder(l link) (bool, error) {
 	return err == nil && os.SameFile(at, ours), err
 }
 
-// unshow removes the links to a team, and nothing else that stands in their place.
-func (ts *teams) unshow(ctx context.Context, name string) error {
-	docs, err := (&records{ts.files}).All(ctx, name, recordShown)
+// unlink removes the links to a team, and nothing else that is in their place.
+func (ts *teams) unlink(ctx context.Context, name string) error {
+	docs, err := (&records{ts.files}).All(ctx, name, recordLink)
 	if err != nil {
 		return err
 	}
 	for _, doc := range docs {
-		var where shown
+		var where teamLink
 		if err := json.Unmarshal(doc, &where); err != nil {
 			return err
 		}

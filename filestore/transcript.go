@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -87,25 +88,17 @@ type log struct {
 	receipts *journal.File
 }
 
-func (l *log) Entries(context.Context) ([]transcript.Entry, error) {
-	entries, err := l.read(l.ref, l.lines.Visible())
+func (l *log) Entries(context.Context) (entries []transcript.Entry, err error) {
+	defer wrap(&err, "read transcript %s", l.ref)
+	entries, err = l.read(l.ref, l.lines.Visible())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read transcript %s: %w", l.ref, err)
-	}
-	return entries, nil
+	return entries, err
 }
 
-func (l *log) Append(ctx context.Context, entries ...transcript.Entry) error {
-	if err := l.append(ctx, entries); err != nil {
-		return fmt.Errorf("append to transcript %s: %w", l.ref, err)
-	}
-	return nil
-}
-
-func (l *log) append(ctx context.Context, entries []transcript.Entry) error {
+func (l *log) Append(ctx context.Context, entries ...transcript.Entry) (err error) {
+	defer wrap(&err, "append to transcript %s", l.ref)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -123,8 +116,8 @@ func (l *log) append(ctx context.Context, entries []transcript.Entry) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	// Receipts first: without its entry a receipt counts for nothing, but an
-	// entry without its receipts would be shown twice after a kill.
+	// Receipts first: without its entry a receipt does not count, but without its
+	// receipts what an entry shows would be shown again after a kill.
 	if len(receipts) > 0 {
 		if err := l.receipts.Append(receipts); err != nil {
 			return err
@@ -133,53 +126,42 @@ func (l *log) append(ctx context.Context, entries []transcript.Entry) error {
 	return l.lines.Append(lines)
 }
 
-// Rest closes the files until the next Append, so that a log at rest holds no more
-// than its lease: one open file.
-func (l *log) Rest() error {
-	if err := errors.Join(l.lines.Close(), l.receipts.Close()); err != nil {
-		return fmt.Errorf("let transcript %s rest: %w", l.ref, err)
-	}
-	return nil
+// Rest closes the files until the next Append, so that an idle log keeps no file open
+// but its lease.
+func (l *log) Rest() (err error) {
+	defer wrap(&err, "close the files of transcript %s until the next entry", l.ref)
+	return errors.Join(l.lines.Close(), l.receipts.Close())
 }
 
-func (l *log) Close() error {
-	if err := errors.Join(l.lines.Close(), l.receipts.Close(), l.lease.Release()); err != nil {
-		return fmt.Errorf("close transcript %s: %w", l.ref, err)
-	}
-	return nil
+func (l *log) Close() (err error) {
+	defer wrap(&err, "close transcript %s", l.ref)
+	return errors.Join(l.lines.Close(), l.receipts.Close(), l.lease.Release())
 }
 
-func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) ([]transcript.Entry, error) {
-	err := checkRef(ref)
-	var entries []transcript.Entry
-	if err == nil {
-		entries, err = ts.read(ref, 1<<63-1)
+func (ts *transcripts) Read(_ context.Context, ref transcript.Ref) (entries []transcript.Entry, err error) {
+	defer wrap(&err, "read transcript %s", ref)
+	if err := checkRef(ref); err != nil {
+		return nil, err
 	}
+	entries, err = ts.read(ref, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = transcript.ErrNotFound
+		return nil, transcript.ErrNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read transcript %s: %w", ref, err)
-	}
-	return entries, nil
+	return entries, err
 }
 
-func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (bool, error) {
-	err := checkRef(ref)
-	there := false
-	if err == nil {
-		there, err = ts.hasEntry(ts.transcript(ref))
+func (ts *transcripts) Exists(_ context.Context, ref transcript.Ref) (exists bool, err error) {
+	defer wrap(&err, "find transcript %s", ref)
+	if err := checkRef(ref); err != nil {
+		return false, err
 	}
-	if err != nil {
-		return false, fmt.Errorf("find transcript %s: %w", ref, err)
-	}
-	return there, nil
+	return ts.hasEntry(ts.transcript(ref))
 }
 
-// hasEntry reports whether a user or assistant entry stands in a file. A process that
-// is killed before it has written its first one leaves an empty file, or a torn line.
+// hasEntry reports whether a file has an entry of the conversation. A process that is
+// killed before it has written its first one leaves an empty file, or a torn line.
 func (ts *transcripts) hasEntry(path string) (found bool, err error) {
-	err = journal.Scan(ts.fsys, path, 1<<63-1, func(line []byte) error {
+	err = journal.Scan(ts.fsys, path, math.MaxInt64, func(line []byte) error {
 		var e transcript.Entry
 		if e.UnmarshalJSON(line) == nil && isKept(e) {
 			found = true
@@ -193,8 +175,8 @@ func (ts *transcripts) hasEntry(path string) (found bool, err error) {
 	return found, err
 }
 
-// isKept reports whether an entry is one of the conversation, and not a note that
-// another program has made of its own.
+// isKept reports whether an entry belongs to the conversation. Other programs also write
+// lines of other kinds.
 func isKept(e transcript.Entry) bool {
 	return e.Kind == transcript.KindUser || e.Kind == transcript.KindAssistant
 }
@@ -225,8 +207,8 @@ func (ts *transcripts) read(ref transcript.Ref, limit int64) ([]transcript.Entry
 	return entries, err
 }
 
-// receipt is a line of the receipts file. It counts only if its entry stands in
-// the transcript, since it is written first.
+// receipt is a line of the receipts file. It is written before its entry, and counts only
+// if the transcript has that entry.
 type receipt struct {
 	UUID     string   `json:"uuid"`
 	Receipts []string `json:"receipts"`
@@ -234,7 +216,7 @@ type receipt struct {
 
 func (ts *transcripts) readReceipts(ref transcript.Ref) (map[string][]string, error) {
 	receipts := make(map[string][]string)
-	err := journal.Scan(ts.fsys, ts.side(ref, "receipts"), 1<<63-1, func(line []byte) error {
+	err := journal.Scan(ts.fsys, ts.side(ref, "receipts"), math.MaxInt64, func(line []byte) error {
 		var r receipt
 		if json.Unmarshal(line, &r) == nil {
 			receipts[r.UUID] = r.Receipts
@@ -247,14 +229,8 @@ func (ts *transcripts) readReceipts(ref transcript.Ref) (map[string][]string, er
 	return receipts, err
 }
 
-func (ts *transcripts) Remove(ctx context.Context, ref transcript.Ref) error {
-	if err := ts.remove(ctx, ref); err != nil {
-		return fmt.Errorf("remove session %s: %w", ref, err)
-	}
-	return nil
-}
-
-func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
+func (ts *transcripts) Remove(ctx context.Context, ref transcript.Ref) (err error) {
+	defer wrap(&err, "remove session %s", ref)
 	if err := checkRef(ref); err != nil {
 		return err
 	}
@@ -262,14 +238,13 @@ func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
 		return errors.New("only a main session can be removed")
 	}
 	folder, own := ts.sessionFolder(ref), ts.root.Lease(ref.Project, ref.Session, "")
-	there := false
-	var err error
+	exists := false
 	for _, path := range []string{ts.transcript(ref), folder, own} { // a killed removal leaves the last ones
-		if !there && err == nil {
-			there, err = ts.exists(path)
+		if !exists && err == nil {
+			exists, err = ts.exists(path)
 		}
 	}
-	if err == nil && !there {
+	if err == nil && !exists {
 		err = transcript.ErrNotFound
 	}
 	if err != nil {
@@ -289,17 +264,14 @@ func (ts *transcripts) remove(ctx context.Context, ref transcript.Ref) error {
 	return errors.Join(fsx.RemoveAll(ts.fsys, folder), fsx.RemoveAll(ts.fsys, own))
 }
 
-// acquireAll takes the leases of a session and of all its agents.
+// acquireAll acquires the leases of a session and of all its agents.
 func (ts *transcripts) acquireAll(ctx context.Context, ref transcript.Ref) ([]*lease.Lease, error) {
 	held, err := ts.acquire(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	leases := []*lease.Lease{held}
-	entries, err := ts.fsys.ReadDir(ts.sideFolder(ref))
-	if errors.Is(err, fs.ErrNotExist) {
-		return leases, nil
-	}
+	entries, err := ts.readDir(ts.sideFolder(ref))
 	if err != nil {
 		return leases, err
 	}
@@ -317,16 +289,14 @@ func (ts *transcripts) acquireAll(ctx context.Context, ref transcript.Ref) ([]*l
 	return leases, nil
 }
 
-// removeFiles deletes the transcript first: from then on there is no session.
+// removeFiles deletes the files of a session but for its leases, the transcript first:
+// without it there is no session.
 func (ts *transcripts) removeFiles(ref transcript.Ref) error {
 	if err := fsx.RemoveAll(ts.fsys, ts.transcript(ref)); err != nil {
 		return err
 	}
 	folder := ts.sessionFolder(ref)
-	entries, err := ts.fsys.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	entries, err := ts.readDir(folder)
 	if err != nil {
 		return err
 	}
@@ -363,10 +333,10 @@ func (ts *transcripts) sideFolder(ref transcript.Ref) string {
 // checkRef refuses names that would leave the project's folder.
 func checkRef(ref transcript.Ref) error {
 	if !validID(ref.Session) {
-		return fmt.Errorf("%q is no session id", ref.Session)
+		return fmt.Errorf("%q is not the id of a session", ref.Session)
 	}
 	if ref.Agent != "" && !validID(ref.Agent) {
-		return fmt.Errorf("%q is no agent id", ref.Agent)
+		return fmt.Errorf("%q is not the id of an agent", ref.Agent)
 	}
 	return nil
 }

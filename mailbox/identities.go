@@ -44,7 +44,7 @@ type dated struct {
 const remembered = 4096
 
 // Next returns the ID of the next message. After [Identities.Forget] it must be one
-// that [Identities.Tells] is true of.
+// that [Identities.CanIdentify] is true of.
 func (s *Identities) Next(m Message) ID {
 	if s.seen == nil {
 		s.seen = make(map[digest]int32)
@@ -68,8 +68,8 @@ func (d digest) id(occurrence int32) ID {
 	return ID(hex.EncodeToString(d[:]) + "-" + strconv.Itoa(int(occurrence)))
 }
 
-// Tells reports whether Next knows how many messages equal to m there were.
-func (s *Identities) Tells(m Message) bool {
+// CanIdentify reports whether Next knows how many messages equal to m there were.
+func (s *Identities) CanIdentify(m Message) bool {
 	return !s.forgot || !isPlain(m.Timestamp) || m.Timestamp > s.before
 }
 

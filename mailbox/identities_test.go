@@ -21,7 +21,7 @@ type follower struct {
 
 func (f *follower) next(inbox []Message) ID {
 	last := inbox[len(inbox)-1]
-	if f.ids.Tells(last) {
+	if f.ids.CanIdentify(last) {
 		id := f.ids.Next(last)
 		f.ids.Forget()
 		return id

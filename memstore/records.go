@@ -21,7 +21,7 @@ type records struct {
 
 var (
 	errNoRecordName = errors.New("the record's name is empty")
-	errNoJSON       = errors.New("the record is no JSON document")
+	errNoJSON       = errors.New("the record is not valid JSON")
 )
 
 func (r *records) Put(ctx context.Context, name, kind, record string, doc []byte) error {
@@ -107,7 +107,7 @@ func recordFolder(ctx context.Context, name, kind string) (string, error) {
 		return "", errNoName
 	}
 	if layout.FileName(kind) != kind || kind == "" {
-		return "", fmt.Errorf("%q is no kind of record", kind)
+		return "", fmt.Errorf("%q is not a kind of record", kind)
 	}
 	return root.TeamSide(name, kind), context.Cause(ctx)
 }

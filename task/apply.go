@@ -29,11 +29,11 @@ func Apply(list []Task, id string, c Change) (Outcome, []Task, error) {
 	if err := CheckEdges(list, id, c.AddBlocks, c.AddBlockedBy); err != nil {
 		return Outcome{}, nil, err
 	}
-	if c.Take != "" {
-		if err := checkTake(list, before, c.Take); err != nil {
+	if c.ClaimFor != "" {
+		if err := checkClaim(list, before, c.ClaimFor); err != nil {
 			return Outcome{}, nil, err
 		}
-		c.Owner = &c.Take
+		c.Owner = &c.ClaimFor
 	}
 	after, fields := applyFields(before, c)
 	others := make(map[string]*Task)
@@ -58,10 +58,10 @@ func Apply(list []Task, id string, c Change) (Outcome, []Task, error) {
 	return Outcome{before, after, fields}, changed, nil
 }
 
-// checkTake reports why owner may not begin t.
-func checkTake(list []Task, t Task, owner string) error {
+// checkClaim reports why owner may not begin t.
+func checkClaim(list []Task, t Task, owner string) error {
 	if t.Owner != "" && t.Owner != owner {
-		return fmt.Errorf("task #%s belongs to %s: %w", t.ID, t.Owner, ErrTaken)
+		return fmt.Errorf("task #%s belongs to %s: %w", t.ID, t.Owner, ErrOwned)
 	}
 	if open := Blockers(list, t); t.Status == Pending && len(open) > 0 {
 		return fmt.Errorf("task #%s waits for #%s: %w", t.ID, strings.Join(open, ", #"), ErrBlocked)

@@ -55,7 +55,7 @@ type Change struct {
 	Description  *string
 	ActiveForm   *string
 	Owner        *string // "" unassigns it
-	Take         string  // who takes it: [ErrTaken] when another has it, [ErrBlocked] when it is pending and held back
+	ClaimFor     string  // who claims it: [ErrOwned] when another has it, [ErrBlocked] when it is pending and blocked
 	Status       *Status // Deleted removes the task and its id from all others
 	AddBlocks    []string
 	AddBlockedBy []string
@@ -74,7 +74,7 @@ var (
 	ErrNotFound = errors.New("task not found")
 	ErrCycle    = errors.New("dependency cycle")
 	ErrBlocked  = errors.New("task is blocked")
-	ErrTaken    = errors.New("task has another owner")
+	ErrOwned    = errors.New("task has another owner")
 )
 
 // Store keeps task lists. A list is named by a team's raw name or a session id.

@@ -86,7 +86,7 @@ func (ts *Tasks) Update(ctx context.Context, by tool.Caller, id string, c task.C
 	}
 	c.Owner = owner
 	if seated && !seat.Lead && c.Owner == nil && c.Status != nil && *c.Status == task.InProgress {
-		c.Take = seat.Name
+		c.ClaimFor = seat.Name
 	}
 	check := task.Task{Metadata: c.Metadata}.Check()
 	if err := ts.noteGiver(ctx, by, id, check); err != nil { // before the check counts

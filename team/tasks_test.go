@@ -123,7 +123,7 @@ func TestTeammateTakesTheTaskItBegins(t *testing.T) {
 		if mail := w.mailOf(t, "w1"); len(mail) != 1 || !strings.Contains(mail[0].Text, `"assignedBy":"w1"`) {
 			t.Errorf("w1 has mail %v", mail)
 		}
-		if _, err := w.UpdateTask(t.Context(), mate("w2"), "1", status(task.InProgress)); !errors.Is(err, task.ErrTaken) {
+		if _, err := w.UpdateTask(t.Context(), mate("w2"), "1", status(task.InProgress)); !errors.Is(err, task.ErrOwned) {
 			t.Errorf("w2 takes it, too: %v", err)
 		}
 		if out, err := w.UpdateTask(t.Context(), mate("w1"), "1", status(task.InProgress)); err != nil || len(out.Fields) != 0 {

@@ -6,11 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/task"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // Tasks checks an implementation of [task.Store].
@@ -298,7 +297,7 @@ func takeTasks(t *testing.T, a, b task.Store) {
 	create(t, a, task.Task{Subject: "1"}, task.Task{Subject: "2", BlockedBy: []string{"1"}}, task.Task{Subject: "3"})
 	take := func(s task.Store, id, owner string) error {
 		begun := task.InProgress
-		_, err := s.Update(t.Context(), team1, id, task.Change{Status: &begun, Take: owner})
+		_, err := s.Update(t.Context(), team1, id, task.Change{Status: &begun, ClaimFor: owner})
 		return err
 	}
 	if err := take(b, "2", "w1"); !errors.Is(err, task.ErrBlocked) {
@@ -306,7 +305,7 @@ func takeTasks(t *testing.T, a, b task.Store) {
 	}
 	check(t, take(a, "1", "w1"))
 	check(t, take(b, "1", "w1"))
-	if err := take(b, "1", "w2"); !errors.Is(err, task.ErrTaken) {
+	if err := take(b, "1", "w2"); !errors.Is(err, task.ErrOwned) {
 		t.Errorf("took a task of another: %v", err)
 	}
 	if err := take(b, "2", "w2"); !errors.Is(err, task.ErrBlocked) {

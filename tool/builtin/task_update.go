@@ -183,7 +183,7 @@ func (t *taskUpdate) refused(ctx context.Context, id string, err error) tool.Res
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed. If the check is wrong, say why to " + mailbox.LeadName + " with SendMessage.")
 	case errors.Is(err, task.ErrCycle):
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed.")
-	case errors.Is(err, task.ErrTaken):
+	case errors.Is(err, task.ErrOwned):
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and claim another task; to take this one over, agree with its owner and set owner.")
 	case errors.Is(err, task.ErrBlocked):
 		return tool.Error(capitalized(err.Error()) + " Nothing was changed. Call TaskList and claim a task that is not blocked.")
