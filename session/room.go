@@ -22,6 +22,14 @@ const (
 // leastShown is how much of a message a model is shown however full its window is.
 const leastShown = 4 << 10
 
+// portion removes from the waiting input what goes into the next request.
+func (o *owner) portion() []Input {
+	if !slices.ContainsFunc(o.intake.pending, func(in Input) bool { return in.Bulk }) {
+		return o.intake.portion(0) // there is nothing to measure
+	}
+	return o.intake.portion(o.room())
+}
+
 // room is how much bulk input, in bytes, the context window of the model still takes
 // beside the conversation and an answer. Of a model that we do not know it is all that
 // may be given at once.

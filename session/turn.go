@@ -78,7 +78,7 @@ func (o *owner) startTurn(life context.Context) {
 		o.refuse(err, o.intake.drop()...)
 		return
 	}
-	input := o.intake.portion(o.room())
+	input := o.portion()
 	messages := o.storeInput(life, t, input)
 	if len(input) > 0 && len(messages) == 0 {
 		return
@@ -163,7 +163,7 @@ func (o *owner) takeStep(life context.Context, h handed) {
 		ack.err = o.store(life, o.turn, o.entry(transcript.KindUser, step.Message))
 	case takeInput:
 		if o.closing == nil {
-			ack.messages = o.storeInput(life, o.turn, o.intake.portion(o.room()))
+			ack.messages = o.storeInput(life, o.turn, o.portion())
 		}
 	}
 	h.reply <- ack
