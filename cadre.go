@@ -90,7 +90,7 @@ type Runtime struct {
 	folding      sync.WaitGroup     // goroutines that read the events to their end
 	stopWatching context.CancelFunc // ends what runs beside the sessions
 	watching     sync.WaitGroup
-	closing      func(func() error) error // does it once
+	closing      *closing
 }
 
 // Info describes a runtime to a front end.
@@ -114,7 +114,7 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, closing: once()}
+	r := &Runtime{cfg: cfg, closing: newClosing()}
 	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
 	if err := r.loadSettings(); err != nil {
 		return nil, err
@@ -138,17 +138,6 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, errors.Join(err, r.stores.close())
 	}
 	return r, nil
-}
-
-// once makes a function that runs what it is first given, and returns that
-// error ever after.
-func once() func(func() error) error {
-	var first sync.Once
-	var err error
-	return func(do func() error) error {
-		first.Do(func() { err = do() })
-		return err
-	}
 }
 
 // warn shows a person what went wrong where nobody waits for an error.

@@ -22,6 +22,9 @@ var (
 	ErrNoRequest = errors.New("no such request")
 	// ErrLeft: the agent has left its team.
 	ErrLeft = errors.New("left the team")
+	// ErrAbandoned is the cause with which the context of [Teams.Shutdown] is cancelled
+	// to leave the teammates that still run in their team.
+	ErrAbandoned = errors.New("the shutdown of the team was abandoned")
 	// ErrShutdownApproved is the cause with which a backend stops an agent that
 	// agreed to shut down.
 	ErrShutdownApproved = errors.New("the agent approved its shutdown")

@@ -164,7 +164,9 @@ const stopTime = 10 * time.Second
 // Shutdown ends all teammates of the team that the caller leads: each is asked,
 // those that agree end by themselves, and when ctx ends the rest is stopped.
 // Their open tasks become unassigned. It blocks until no teammate is on
-// the roster; the team itself stays. Without a team it does nothing.
+// the roster; the team itself stays. When ctx is cancelled with [ErrAbandoned] it returns
+// that at once, and the rest stays in the team, to be resumed. Without a team it does
+// nothing.
 func (t *Teams) Shutdown(ctx context.Context, by tool.Caller) error {
 	seat, ok := t.Seat(by)
 	if !ok {
@@ -174,6 +176,9 @@ func (t *Teams) Shutdown(ctx context.Context, by tool.Caller) error {
 		return ErrNotLead
 	}
 	cause := t.awaitApprovals(ctx, seat)
+	if errors.Is(cause, ErrAbandoned) {
+		return cause
+	}
 	if cause == nil {
 		cause = errSessionEnds
 	}

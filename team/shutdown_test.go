@@ -375,6 +375,29 @@ func TestShutdownEndsWhenAllHaveLeft(t *testing.T) {
 	})
 }
 
+// Whoever abandons a shutdown leaves the teammates in their team, to be resumed.
+func TestAbandonedShutdown(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		synctest.Test(t, func(t *testing.T) {
+			w := alpha(t, "w1")
+			ctx, abandon := context.WithCancelCause(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- w.Shutdown(ctx, leader) }()
+			synctest.Wait()
+			abandon(team.ErrAbandoned)
+			if err := <-done; !errors.Is(err, team.ErrAbandoned) {
+				t.Errorf("shutdown: %v", err)
+			}
+			if got := w.members(t); len(got) != 2 {
+				t.Errorf("members %v, want the lead and w1", got)
+			}
+			if len(w.backend.stopped) != 0 {
+				t.Errorf("stopped %v", w.backend.stopped)
+			}
+		})
+	})
+}
+
 func TestShutdownStopsWhomItCannotAsk(t *testing.T) {
 	overWorlds(t, func(t *testing.T, alpha start) {
 		w := alpha(t, "w1")

@@ -70,7 +70,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	signals, stop := watchSignals()
 	defer stop()
 	interrupts := make(chan struct{}, 8)
-	forwarding.Go(func() { forward(signals, interrupts, end, rt.Kill) })
+	forwarding.Go(func() { forward(signals, interrupts, end, rt) })
 
 	terminal := term.IsTerminal(int(os.Stdin.Fd()))
 	in, err := newKeyboard(os.Stdin, terminal)
@@ -119,8 +119,9 @@ func talkEnd(err error) error {
 }
 
 // forward brings signals to a conversation until they end. Ctrl+C is the
-// conversation's matter; another signal ends it, a second one at once.
-func forward(signals <-chan *stopped, interrupts chan<- struct{}, end context.CancelCauseFunc, kill func()) {
+// conversation's matter; another signal ends it, also when it waits for its team to
+// end, and a second one at once.
+func forward(signals <-chan *stopped, interrupts chan<- struct{}, end context.CancelCauseFunc, rt *cadre.Runtime) {
 	ending := false
 	for s := range signals {
 		switch {
@@ -130,10 +131,11 @@ func forward(signals <-chan *stopped, interrupts chan<- struct{}, end context.Ca
 			default: // nobody needs more than eight
 			}
 		case ending:
-			kill()
+			rt.Kill()
 		default:
 			ending = true
 			end(s)
+			rt.AbandonShutdown()
 		}
 	}
 }
