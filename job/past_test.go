@@ -9,11 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/transcript"
-	"github.com/google/go-cmp/cmp"
 )
 
 var session = transcript.Ref{Project: "/p", Session: "s"}

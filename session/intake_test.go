@@ -10,12 +10,13 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
-	"github.com/google/go-cmp/cmp"
 )
 
 // bulk is the n-th of many messages, of so many bytes.

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/task"
 	"github.com/cadre-dev/cadre/team/protocol"
-	"github.com/google/go-cmp/cmp"
 )
 
 func (w *world) idle(t *testing.T, name string, reason protocol.IdleReason, failure string) {

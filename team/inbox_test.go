@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
-	"github.com/google/go-cmp/cmp"
 )
 
 // All that waits comes at once: the shutdown request, the lead's, then the

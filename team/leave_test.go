@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cadre-dev/cadre/mailbox"
 )
 
 // The lead is told of a teammate's end once, wherever its own process is killed

@@ -230,8 +230,10 @@ func (ms *members) runs(ctx context.Context, team string, m roster.Member) (bool
 	if present || err != nil {
 		return present, err
 	}
+	// One whose record is damaged counts as not running: a program of ours would have
+	// taken its place, and who brings it back finds the damage.
 	record, kept, err := ms.record(ctx, who)
-	return err == nil && !record.Signs && !record.Starting && (kept || m.PaneID != ""), err
+	return err == nil && !record.Signs && !record.Starting && (kept || m.PaneID != ""), nil
 }
 
 // running lists the teammates on a roster that run, as far as can be known. A team that

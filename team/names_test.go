@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/roster"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCleanName(t *testing.T) {

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
-	"github.com/google/go-cmp/cmp"
 )
 
 func requestPermission(t *testing.T, seat *team.Seat, a ask.Ask) string {

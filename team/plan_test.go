@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/team"
-	"github.com/google/go-cmp/cmp"
 )
 
 func requestPlan(t *testing.T, seat *team.Seat) string {

@@ -294,10 +294,10 @@ func (o *observation) recapRoster(ctx context.Context, b *strings.Builder, seat 
 		}
 		if runs || !seat.Lead { // a teammate knows only of panes whether they run
 			agent, _, err := o.agent(ctx, m.Name)
-			if err != nil {
-				return err
-			}
 			state = string(agent.State)
+			if err != nil { // what is damaged of one member does not hide the others
+				state = "state unknown"
+			}
 		}
 		unread, err := o.teams.options.Mail.Unread(ctx, mailbox.Address{Team: seat.Team, Agent: m.Name})
 		if err != nil {

@@ -1,10 +1,14 @@
 package team_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
@@ -12,7 +16,6 @@ import (
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
-	"github.com/google/go-cmp/cmp"
 )
 
 // A lead that comes back brings its teammates back, in the same kind of place or
@@ -105,6 +108,53 @@ func TestReviveOfOneThatNeverBegan(t *testing.T) {
 	if s.Record != nil || s.Introduction == "" || !strings.Contains(s.Input, "\nDo it.\n") {
 		t.Errorf("started %+v", s)
 	}
+}
+
+// A damaged record keeps only its own teammate from coming back, and that one stays a
+// member, for a lead that finds the record whole again.
+func TestReviveBesideADamagedRecord(t *testing.T) {
+	overWorlds(t, func(t *testing.T, alpha start) {
+		w := alpha(t, "w1", "w2")
+		w.endProcess(t, "w1")
+		w.endProcess(t, "w2")
+		w.houseLike(t, alphaTeam)
+		records := w.kept.Records()
+		whole, err := records.Get(t.Context(), "alpha", roster.RecordAgent, "w1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := records.Put(t.Context(), "alpha", roster.RecordAgent, "w1", []byte(`"torn"`)); err != nil {
+			t.Fatal(err)
+		}
+		w.restart()
+		absent, _, err := w.Reopen(t.Context(), leader)
+		if err != nil || len(absent) != 2 {
+			t.Fatalf("absent %v, %v", absent, err)
+		}
+		for _, m := range absent {
+			if _, err := w.Revive(t.Context(), leader, m); (err != nil) != (m.Name == "w1") {
+				t.Errorf("revive %s: %v", m.Name, err)
+			}
+		}
+		over, end := context.WithDeadline(t.Context(), time.Now())
+		defer end()
+		if err := w.Shutdown(over, leader); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"team-lead", "w1"}, w.names(t)); diff != "" {
+			t.Errorf("roster after the end (-want +got):\n%s", diff)
+		}
+		if err := records.Put(t.Context(), "alpha", roster.RecordAgent, "w1", whole); err != nil {
+			t.Fatal(err)
+		}
+		w.restart()
+		if absent, _, err = w.Reopen(t.Context(), leader); err != nil || len(absent) != 1 {
+			t.Fatalf("absent %v, %v", absent, err)
+		}
+		if _, err := w.Revive(t.Context(), leader, absent[0]); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestReviveRefuses(t *testing.T) {

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/team/protocol"
-	"github.com/google/go-cmp/cmp"
 )
 
 // returns lists the mail that came back to an agent of alpha: who wrote it, to

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/team"
-	"github.com/google/go-cmp/cmp"
 )
 
 var ignoreStored = cmp.FilterPath(func(p cmp.Path) bool {

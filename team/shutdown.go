@@ -163,8 +163,8 @@ const stopTime = 10 * time.Second
 
 // Shutdown ends all teammates of the team that the caller leads: each is asked,
 // those that agree end by themselves, and when ctx ends the rest is stopped.
-// Their open tasks become unassigned. It blocks until no teammate is on
-// the roster; the team itself stays. When ctx is cancelled with [ErrAbandoned] it returns
+// Their open tasks become unassigned. It blocks until no teammate runs; the team itself
+// stays, with those that could not be brought back as its members. When ctx is cancelled with [ErrAbandoned] it returns
 // that at once, and the rest stays in the team, to be resumed. Without a team it does
 // nothing.
 func (t *Teams) Shutdown(ctx context.Context, by tool.Caller) error {
@@ -250,12 +250,12 @@ func (t *Teams) carryOutApprovals(ctx context.Context, seat *Seat) error {
 	return nil
 }
 
-// stopAll stops the teammates that are still on the roster or run here, all at
-// once.
+// stopAll stops the teammates that run here or elsewhere, all at once. One that does not
+// run, since it could not be brought back, stays a member.
 func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
 	names := t.crews.mates(seat.Team)
-	config, err := seat.config(ctx)
-	for _, m := range config.Teammates() {
+	running, err := t.members.running(ctx, seat.Team)
+	for _, m := range running {
 		if !slices.Contains(names, m.Name) {
 			names = append(names, m.Name)
 		}
@@ -269,8 +269,5 @@ func (t *Teams) stopAll(ctx context.Context, seat *Seat, cause error) error {
 		})
 	}
 	wg.Wait()
-	if err != nil && !errors.Is(err, roster.ErrNotFound) {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, err)...)
 }

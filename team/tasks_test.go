@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
@@ -14,7 +16,6 @@ import (
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/cadre-dev/cadre/tool"
-	"github.com/google/go-cmp/cmp"
 )
 
 // add makes pending tasks with these subjects in the list of alpha.

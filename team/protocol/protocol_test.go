@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cadre-dev/cadre/mailbox"
-	"github.com/cadre-dev/cadre/team/protocol"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/team/protocol"
 )
 
 // The observed texts are read and written back byte for byte (facts: claude-code
