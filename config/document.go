@@ -32,14 +32,14 @@ type parsed struct {
 	tree hujson.Value
 }
 
-// lineError is what is wrong with a file, and where.
+// lineError is a mistake in a file, and its line.
 type lineError struct {
 	line int
 	text string
 }
 
-// parse reads JSON with comments and trailing commas. The whole file counts or
-// nothing of it.
+// parse reads JSON with comments and trailing commas. With a mistake, nothing of the
+// file counts.
 func parse(text []byte) (*parsed, *lineError) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if nesting(text) > maxNesting {
@@ -65,7 +65,7 @@ func parse(text []byte) (*parsed, *lineError) {
 	return p, nil
 }
 
-// syntaxError takes line and column out of the parser's message.
+// syntaxError finds line and column in the parser's message.
 func syntaxError(err error) *lineError {
 	text := strings.TrimPrefix(err.Error(), "hujson: ")
 	var line, column int
@@ -96,7 +96,7 @@ func lineAt(text []byte, offset int) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), len(text))], []byte("\n"))
 }
 
-// line is where the value at a JSON pointer stands.
+// line is the line of the value at a JSON pointer.
 func (p *parsed) line(pointer string) int {
 	if v := p.tree.Find(pointer); v != nil {
 		return lineAt(p.text, v.StartOffset)

@@ -25,9 +25,9 @@ type Edit struct {
 	List string // AllowList, AskList, DenyList or FolderList; "" with Mode
 	Mode string // the new permissions.defaultMode
 
-	Clear  bool     // what the list holds goes, but for what is in Add
-	Remove []string // goes
-	Add    []string // comes behind what stays, unless it is there
+	Clear  bool     // removes everything that is not in Add
+	Remove []string // removes these
+	Add    []string // appends those that are missing
 }
 
 // The lists of permissions in a settings file.
@@ -39,8 +39,8 @@ const (
 )
 
 // EditFile changes the permissions in the settings file at this absolute path. The
-// file is replaced whole, with its comments, order and unknown keys; it is made
-// when it is missing and something is to be added. What is as wanted already is no
+// file is replaced as a whole, with its comments, order and unknown keys; it is created
+// when it is missing and something is to be added. An edit that changes nothing is no
 // error. A file that cannot be parsed is left alone. A symbolic link is followed:
 // people keep their settings in a folder of dotfiles.
 func EditFile(file string, edits ...Edit) error {
@@ -116,8 +116,8 @@ func (e Edit) apply(text []byte) ([]byte, error) {
 	return text, err
 }
 
-// with is the text of a settings file with a value at the end of a list, unless it
-// is in there.
+// with is the text of a settings file with a value appended to a list, unless the list
+// has it.
 func with(text []byte, list, value string) ([]byte, error) {
 	p, err := parseForEdit(text)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *parsed) withPermission(key string, value any) ([]byte, error) {
 	if permissions := p.tree.Find("/permissions"); permissions == nil || permissions.Value.Kind() == 'n' {
 		pointer, value = "/permissions", map[string]any{key: value}
 	}
-	if len(p.raw.Keys()) == 0 && !bytes.Contains(p.text, []byte("/")) { // nothing whose place could be kept
+	if len(p.raw.Keys()) == 0 && !bytes.Contains(p.text, []byte("/")) { // there is no order or comment to keep
 		p.raw.Set("permissions", value)
 		pretty, err := jsonx.MarshalIndent(p.raw)
 		return append(pretty, '\n'), err
@@ -189,7 +189,7 @@ func without(text []byte, list string, goes func(value string) bool) ([]byte, er
 	return p.tree.Pack(), nil
 }
 
-// remove takes an element out of a list, with its comment.
+// remove removes an element of a list, with its comment.
 func remove(array *hujson.Array, i int) {
 	gone := array.Elements[i]
 	array.Elements = slices.Delete(array.Elements, i, i+1)
@@ -199,13 +199,13 @@ func remove(array *hujson.Array, i int) {
 		return
 	}
 	array.AfterExtra = closeGap(gone.BeforeExtra, array.AfterExtra)
-	if i > 0 { // what says whether a comma stands at the end
+	if i > 0 { // the text before it may end in a comma
 		array.Elements[i-1].AfterExtra = gone.AfterExtra
 	}
 }
 
-// closeGap is what stands in the place of what stood before and behind a value:
-// without the comment behind it, with the one behind its predecessor.
+// closeGap is what replaces the text around a removed value: without the comment
+// behind it, with the one behind its predecessor.
 func closeGap(before, behind hujson.Extra) hujson.Extra {
 	if bytes.Contains(before, []byte("/*")) || bytes.Contains(behind, []byte("/*")) {
 		return slices.Concat(before, behind)
@@ -229,7 +229,7 @@ func parseForEdit(text []byte) (*parsed, error) {
 	return p, nil
 }
 
-// values are the strings of a list; what is no string is "".
+// values are the strings of a list; "" for what is not a string.
 func values(list *hujson.Value) []string {
 	array, ok := list.Value.(*hujson.Array)
 	if !ok {

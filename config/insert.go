@@ -12,8 +12,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/jsonx"
 )
 
-// insert adds a value at a JSON pointer, on lines of its own where its
-// neighbours stand on lines of their own.
+// insert adds a value at a JSON pointer, on a line of its own where its neighbours
+// have one.
 func insert(tree *hujson.Value, pointer string, value any) error {
 	parent := tree
 	if dir := path.Dir(pointer); dir != "/" {
@@ -74,7 +74,7 @@ func hasTrailingComma(parent *hujson.Value) bool {
 	return last != nil && last.AfterExtra != nil
 }
 
-// addedExtra is what stands before the last of at least two values.
+// addedExtra is the text before the last of at least two values.
 func addedExtra(parent *hujson.Value) *hujson.Extra {
 	switch parent := parent.Value.(type) {
 	case *hujson.Array:
@@ -93,7 +93,7 @@ func addedExtra(parent *hujson.Value) *hujson.Extra {
 }
 
 // indentation is the line break and white space before the first value in
-// parent, or "" when it stands on the line of the bracket.
+// parent, or "" when that is on the line of the bracket.
 func indentation(parent *hujson.Value) string {
 	var extra hujson.Extra
 	switch parent := parent.Value.(type) {

@@ -17,12 +17,12 @@ import (
 // Keep changes the permissions in the settings of a scope, as a person has said,
 // and returns the file that was changed last. What is added goes into the user's
 // file in the state root, or into the project's .cadre file if there is one and its
-// .claude file if not (facts: sdk-contract §3.2); what is to go goes from all of
+// .claude file if not (facts: sdk-contract §3.2); what is removed is removed from all of
 // these. Files in ~/.claude are another program's, and left alone.
 //
 // What the person accepts in a project's file is noted in the state root too, and
 // counts from then on without trust in the project ([Load]). Processes that share
-// the state root change files one after the other; ctx ends the waiting for that.
+// the state root change files one after the other; ctx ends the wait for the others.
 func (o Options) Keep(ctx context.Context, scope Scope, edits ...Edit) (file string, err error) {
 	if scope != User && scope != Project && scope != Local {
 		return "", fmt.Errorf("change the permissions of the scope %q: it has no file", scope)
@@ -85,7 +85,7 @@ func (o Options) keepForProject(scope Scope, edits []Edit) (file string, err err
 	return files[0], o.accept(edits)
 }
 
-// isProjects refuses a settings file of the project that really lies elsewhere: a
+// isProjects refuses a settings file of the project that is really elsewhere: a
 // repository can hold a symbolic link to the user's own settings.
 func (o Options) isProjects(file string) error {
 	project, err := filepath.EvalSymlinks(o.Project)
@@ -124,7 +124,7 @@ func removals(edits []Edit) []Edit {
 	return out
 }
 
-// accept notes what the person has accepted of what widens.
+// accept records what the person has accepted that extends what agents may do.
 func (o Options) accept(edits []Edit) error {
 	widening := slices.DeleteFunc(slices.Clone(edits), func(e Edit) bool { return e.List == AskList || e.List == DenyList })
 	if len(widening) == 0 {

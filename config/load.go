@@ -14,7 +14,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/layout"
 )
 
-// What follows from a mistake where work goes on nevertheless.
+// What a mistake means for a run that goes on.
 const (
 	ignored  = "it is ignored"
 	lostFile = "nothing in this file takes effect"
@@ -23,7 +23,7 @@ const (
 // maxFile is the largest settings file that is read, in bytes.
 const maxFile = 1 << 20
 
-// Options say which files are read.
+// Options says which files are read.
 type Options struct {
 	Root layout.Root
 	Home string // "" when it is unknown
@@ -33,15 +33,15 @@ type Options struct {
 	Flag    string // of --settings: JSON text, or the path of a file
 	// Scopes limits which files are read besides Flag; nil means all.
 	Scopes []Scope
-	// TrustProject takes from project and local files also what widens what
-	// agents may do, except what is never taken from there.
+	// TrustProject accepts from project and local files also what extends what
+	// agents may do, except for what no project may set.
 	TrustProject bool
 }
 
 // Load reads the settings files and merges them: user, project, local, flag,
-// later ones first. Rules and folders add up, other values replace. In each
-// scope .claude comes before .cadre, so ours win. A missing file is none; one
-// that cannot be read or parsed is skipped whole, with a warning. Whoever gave a Flag
+// later ones first. Rules and folders are added up; other values replace those before. In each
+// scope .claude comes before .cadre, so ours win. A missing file is no
+// error; one that cannot be read or parsed is skipped as a whole, with a warning. Whoever gave a Flag
 // should refuse to go on when there is a warning about it: its deny rules may be
 // missing.
 func Load(o Options) (Effective, []Warning) {
@@ -130,8 +130,7 @@ type merge struct {
 	warnings []Warning
 }
 
-// warn notes what is wrong with a source, and what follows from it where work goes on
-// nevertheless.
+// warn records a mistake in a source, and what it means for a run that goes on.
 func (m *merge) warn(s Source, line int, text, consequence string) {
 	if s.Scope != Flag && consequence != "" {
 		text += "; " + consequence
@@ -190,10 +189,10 @@ func set[T any](m *merge, source Source, key string, to, from *T) {
 	}
 }
 
-// TeammateModes are the words that the setting teammateMode takes.
+// TeammateModes are the values of the setting teammateMode.
 var TeammateModes = []string{"auto", "in-process", "tmux", "iterm2"}
 
-// planApprovals are the words that planApproval takes.
+// planApprovals are the values of planApproval.
 var planApprovals = []string{"auto", "lead", "person"}
 
 func (m *merge) setWord(source Source, p *parsed, key string, to, from *string, words []string) {

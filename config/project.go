@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// narrow takes out of a project's file what a repository must not decide (facts:
-// reliability-security T01, T02): always what reroutes models, keys or loaders,
-// and without trust everything that widens what agents may do. A
-// settings.local.json counts as the project's too: it is not committed, but it
-// can be planted. What a person accepted there ([Options.Keep]) is as good as
-// trusted.
+// narrow removes from a project's file what a repository must not decide (facts:
+// reliability-security T01, T02): always what redirects models, keys or loaders, and
+// without trust everything that extends what agents may do. A settings.local.json
+// counts as the project's too: it is not committed, but somebody else may have put it
+// there. What a person accepted there ([Options.Keep]) counts as trusted.
 func (m *merge) narrow(source Source, p *parsed) {
 	var never, untrusted []string
 	accepted := m.accepted().Permissions
 	mode := p.Permissions.DefaultMode
 	isAccepted := mode != nil && accepted.DefaultMode != nil && *mode == *accepted.DefaultMode && isTrustable(*mode)
-	if mode != nil && !isAccepted && !m.mayTakeMode(*mode) {
+	if mode != nil && !isAccepted && !m.maySetMode(*mode) {
 		what := fmt.Sprintf("permissions.defaultMode %q", *mode)
 		if isTrustable(*mode) && !m.TrustProject {
 			untrusted = append(untrusted, what)
@@ -48,8 +47,8 @@ func (m *merge) narrow(source Source, p *parsed) {
 	}
 }
 
-// dropWidening takes out what only a trusted project may set and no person has
-// accepted, and names it.
+// dropWidening removes what only a trusted project may set and no person has accepted,
+// and returns the keys.
 func (p *parsed) dropWidening(accepted permissions) []string {
 	var dropped []string
 	if n := keepOnly(&p.Permissions.Allow, accepted.Allow); n > 0 {
@@ -75,15 +74,15 @@ func (p *parsed) dropWidening(accepted permissions) []string {
 	return dropped
 }
 
-// drop takes out a value, if there is one, and adds its key to dropped.
+// drop removes a value, if there is one, and adds its key to dropped.
 func drop[T any](dropped *[]string, key string, value **T) {
 	if *value != nil {
 		*dropped, *value = append(*dropped, key), nil
 	}
 }
 
-// keepOnly leaves in a list what another one holds too, and returns how much it
-// took out.
+// keepOnly removes from a list what another one does not have, and returns how many
+// elements it removed.
 func keepOnly(list *[]string, accepted []string) (dropped int) {
 	before := len(*list)
 	*list = slices.DeleteFunc(*list, func(value string) bool { return !slices.Contains(accepted, value) })
@@ -95,9 +94,9 @@ var strictness = map[string]int{"acceptEdits": 1, "": 2, "default": 2, "manual":
 
 func isTrustable(mode string) bool { return strictness[mode] > 0 }
 
-// mayTakeMode reports whether a project may set this mode: one that is at least
+// maySetMode reports whether a project may set this mode: one that is at least
 // as strict as what the user has, or with trust, any but the widest.
-func (m *merge) mayTakeMode(mode string) bool {
+func (m *merge) maySetMode(mode string) bool {
 	if !isTrustable(mode) {
 		return false
 	}

@@ -1,6 +1,6 @@
 // Package config is the typed settings: what settings files of Claude Code's
 // format (facts: sdk-contract §4) and our own keys say, merged by precedence,
-// each value with its source. Keys that nobody here knows stay where they are.
+// each value with its source. Unknown keys stay where they are.
 package config
 
 import (
@@ -21,15 +21,15 @@ type Settings struct {
 	// OrphanGrace is how long a teammate in a pane goes on after its lead was killed
 	// before it exits, to be resumed later.
 	OrphanGrace time.Duration
-	// TrustUnsigned takes the answers to permission requests of a lead that is
-	// another program, which cannot seal them.
+	// TrustUnsigned accepts answers to permission requests from a lead that is another
+	// program, which cannot seal them.
 	TrustUnsigned bool
 	// PrintWaitCeiling ends a -p run that waits for its team; 0 does not wait.
 	PrintWaitCeiling time.Duration
 	// AskDeadline ends a question to a person with a no; 0 waits for ever.
 	AskDeadline time.Duration
 	// ModelRetry is how long a request to the model is repeated while its server
-	// is away; 0 does not repeat it, RetryByDefault leaves it to who is waiting.
+	// is away; 0 does not repeat it; RetryByDefault depends on whether a person waits.
 	ModelRetry time.Duration
 	// ModelFirstByte is how long the model's server may take to begin a response,
 	// ModelSilence how long it may be silent in the middle; 0 sets no limit.
@@ -68,8 +68,8 @@ const DefaultPrintWaitCeiling = 30 * time.Minute
 // outlives the session that has started it.
 const DefaultOrphanGrace = 3 * time.Second
 
-// RetryByDefault is the ModelRetry of who has not set it: as long as a person
-// waits, some minutes when nobody does.
+// RetryByDefault is the ModelRetry that nobody has set: as long as a person waits, or
+// some minutes when nobody does.
 const RetryByDefault time.Duration = -1
 
 func defaults() Settings {
@@ -83,8 +83,8 @@ func defaults() Settings {
 // Layer is one file that was read.
 type Layer struct {
 	Source
-	// Trusted is false for files of a project that nobody vouched for. What
-	// starts programs (hooks, helpers, servers) must not be taken from them.
+	// Trusted is false for files of a project that the user does not trust. What
+	// starts programs (hooks, helpers, servers) must not be read from them.
 	Trusted bool
 	// Raw is everything that the file says, known keys or not.
 	Raw jsonx.Object

@@ -12,18 +12,18 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// End says what the events do not: how the whole run came to its end.
+// End says what the events do not: how the whole run ended.
 type End struct {
 	SessionID string
 	Took      time.Duration
 	Err       error // a failure outside any turn
-	OpenWork  error // the team was still at work when its time had passed
+	OpenWork  error // the team was still working when its time was up
 	// Interrupted says that a person or a signal ended the run.
 	Interrupted bool
 }
 
-// NewResult is the result of a run: what its agents did, and how it came to its
-// end. The agent without an id is the main session.
+// NewResult is the result of a run: what its agents did, and how it ended.
+// The agent without an id is the main session.
 func NewResult(agents []event.AgentTally, end End) Result {
 	var main event.AgentTally
 	r := Result{
@@ -115,7 +115,7 @@ func apiErrorText(out event.Outcome) string {
 	return fmt.Sprintf("API Error: %d %s", out.Status, out.Err)
 }
 
-// errorName turns a class of ours into the name that clients know (facts:
+// errorName is the name that clients know for a class of errors (facts:
 // sdk-contract §2.3, assistant.error).
 func errorName(class string) string {
 	switch c := provider.Class(class); c {

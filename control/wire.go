@@ -26,8 +26,8 @@ const (
 )
 
 // Why a run ended, in the field terminal_reason of a result (facts:
-// sdk-contract §2.3). OpenWork is ours: the team was still at work when the
-// time to wait for it had passed.
+// sdk-contract §2.3). OpenWork is ours: the team was still working when the
+// time to wait for it was up.
 const (
 	Completed        = "completed"
 	MaxTurns         = "max_turns"
@@ -80,7 +80,7 @@ type wireAssistant struct {
 	SessionID       string    `json:"session_id"`
 	UUID            string    `json:"uuid"`
 
-	// Of a message that stands for an error of the model's API.
+	// Set in a message that reports an error of the model's API.
 	Error             string `json:"error,omitempty"`
 	IsAPIErrorMessage bool   `json:"is_api_error_message,omitempty"`
 	APIErrorStatus    int    `json:"api_error_status,omitempty"`
@@ -119,7 +119,7 @@ type wireUserMessage struct {
 	Content []transcript.Block `json:"content"`
 }
 
-// wireRetry tells that a request to the model is made again.
+// wireRetry reports that a request to the model is sent again.
 type wireRetry struct {
 	Type         string          `json:"type"`
 	Subtype      string          `json:"subtype"`
@@ -133,13 +133,13 @@ type wireRetry struct {
 	UUID         string          `json:"uuid"`
 }
 
-// wireNoResponse stands in a wireRetry when the server was silent for too long.
+// wireNoResponse is the error of a wireRetry when the server was silent for too long.
 type wireNoResponse struct {
 	WaitedMS    int64 `json:"waited_ms"`
 	RetryWaitMS int64 `json:"retry_wait_ms"`
 }
 
-// wireDenied tells that a call was refused without asking anybody.
+// wireDenied reports that a call was denied without asking anybody.
 type wireDenied struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
@@ -208,7 +208,7 @@ type ModelUsage struct {
 	CostBasis                string  `json:"costBasis,omitempty"`
 }
 
-// Denial is a call that was refused.
+// Denial is a call that was denied.
 type Denial struct {
 	ToolName  string          `json:"tool_name"`
 	ToolUseID string          `json:"tool_use_id"`

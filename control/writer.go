@@ -39,8 +39,8 @@ func NewWriter(out io.Writer, id Identity) *Writer {
 	return &Writer{out: out, id: id, calls: make(map[string]bool), mates: make(map[string]bool)}
 }
 
-// Event writes the lines that an event gives, often none. It blocks while out
-// does; an error is out's.
+// Event writes the lines for an event, often none. It blocks while out does, and
+// returns its errors.
 func (w *Writer) Event(ev event.Event) error {
 	if started, ok := ev.Body.(event.AgentStarted); ok && started.Teammate {
 		w.mates[ev.Agent.ID] = true
@@ -99,7 +99,7 @@ func (w *Writer) init() wireInit {
 	}
 }
 
-// toolNames spells the tools as clients know them: the one that the model sees
+// toolNames are the names by which clients know the tools: the one that the model sees
 // as Agent is listed as Task (facts: sdk-contract §2.4).
 func toolNames(tools []string) []string {
 	names := make([]string, len(tools))
@@ -123,7 +123,7 @@ func (w *Writer) stored(a event.Agent, e transcript.Entry) error {
 }
 
 // assistant writes a block of a reply. Of a sub-agent's replies only the calls
-// are told (golden t7).
+// are written (golden t7).
 func (w *Writer) assistant(a event.Agent, e transcript.Entry) error {
 	uses := e.Message.ToolUses()
 	if a.ID != "" && len(uses) == 0 {
@@ -141,7 +141,7 @@ func (w *Writer) assistant(a event.Agent, e transcript.Entry) error {
 	})
 }
 
-// user writes what a user entry tells a client that it does not know: results,
+// user writes what is new to a client in a user entry: results,
 // interruptions, the prompt of a sub-agent. Its own prompts and the mail of the
 // main session are not repeated (golden t1, t11).
 func (w *Writer) user(a event.Agent, e transcript.Entry) error {
@@ -185,7 +185,7 @@ func (w *Writer) retry(r event.Retrying) wireRetry {
 	return line
 }
 
-// apiError is the assistant message that stands for an error of the model's API
+// apiError is the assistant message that reports an error of the model's API
 // (facts: sdk-contract §2.3). It is in no transcript.
 func (w *Writer) apiError(out event.Outcome) wireAssistant {
 	reason := "stop_sequence"

@@ -6,8 +6,8 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 )
 
-// AskLines is a question as plain lines, with everything that an answer is
-// about: what is asked, the call or the choices, why, and what "always" would
+// AskLines is a question as plain lines, with everything that a person needs to
+// know to answer it: what is asked, the call or the choices, why, and what "always" would
 // change. Nothing in them can harm a terminal.
 func AskLines(a ask.Ask) []string {
 	var out []string

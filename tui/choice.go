@@ -18,7 +18,7 @@ func (c *conversation) showChoice(who string, q ask.Question) {
 	}
 }
 
-// choose takes the answer to the open question, and goes on to the next one.
+// choose records the answer to the open question, and shows the next one.
 func (c *conversation) choose(ctx context.Context, q *question, text string) {
 	if text == "/skip" {
 		c.submit(ctx, q, ask.Answer{By: "person", Message: "The person did not want to answer. Decide for yourself, or go on without it."})

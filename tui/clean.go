@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Cleaner takes control characters and escape sequences out of text that a
+// Cleaner removes control characters and escape sequences from text that a
 // model, a tool or another program wrote, so that nothing in it can move the
 // cursor, change the title, or hide a part of a line. Text may come in pieces:
 // a sequence that is split between two is still found. The zero value is ready;
@@ -27,8 +27,8 @@ const (
 	charset             // after ESC ( and the like: one more character
 )
 
-// Clean returns the next piece of text without what does not belong on a
-// terminal. Newlines and tabs stay.
+// Clean returns the next piece of text without what must not reach a terminal.
+// Newlines and tabs stay.
 func (c *Cleaner) Clean(text string) string {
 	if c.state == plain && isClean(text) {
 		return text
@@ -42,7 +42,7 @@ func (c *Cleaner) Clean(text string) string {
 	return b.String()
 }
 
-// Clean cleans a text that is whole.
+// Clean cleans a complete text.
 func Clean(text string) string {
 	var c Cleaner
 	return c.Clean(text)
@@ -57,7 +57,7 @@ func isClean(text string) bool {
 	return true
 }
 
-// keeps takes the next character and reports whether it is shown.
+// keeps reports whether the next character is shown.
 func (c *Cleaner) keeps(r rune) bool {
 	switch c.state {
 	case escape:

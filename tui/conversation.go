@@ -26,7 +26,7 @@ type conversation struct {
 	strikes  int // Ctrl+C since something was entered
 	reply    reply
 
-	unattend func() // says that nobody sits here any more
+	unattend func() // says that nobody is here to answer any more
 	readErr  error  // of the input, valid when it has ended
 	settled  chan error
 	ending   ending
@@ -42,17 +42,17 @@ type reply struct {
 
 // ending is how far the end of the conversation is.
 type ending struct {
-	begun  bool // Close was called
-	closed chan error
-	done   bool // Close has returned
-	killed bool
-	err    error // what Run returns
+	closing bool // Close was called
+	closed  chan error
+	done    bool // Close has returned
+	killed  bool
+	err     error // what Run returns
 }
 
 func newConversation(cfg Config) *conversation {
 	s := &screen{out: cfg.Out, prompts: cfg.Terminal}
 	c := &conversation{
-		Config: cfg, screen: s, lines: newLines(cfg.Look, s.line), idle: true,
+		Config: cfg, screen: s, lines: newLines(cfg.Style, s.line), idle: true,
 		unstored: make(chan error), settled: make(chan error, 1), ending: ending{closed: make(chan error, 1)},
 	}
 	c.lines.Results = true
@@ -62,18 +62,19 @@ func newConversation(cfg Config) *conversation {
 // ready reports whether the next entry would start a turn.
 func (c *conversation) ready() bool { return c.idle && len(c.sent) == 0 && len(c.asks) == 0 }
 
-// takes is the input while it can be taken: on a terminal always.
-func (c *conversation) takes(typed <-chan string) <-chan string {
-	if c.ending.begun || !c.Terminal && !c.ready() && len(c.asks) == 0 {
+// input is the source of entries while one can be handled, which on a terminal is
+// always; nil blocks it.
+func (c *conversation) input(typed <-chan string) <-chan string {
+	if c.ending.closing || !c.Terminal && !c.ready() && len(c.asks) == 0 {
 		return nil
 	}
 	return typed
 }
 
-// prompt shows what is to be entered, when nothing else comes.
+// prompt shows the prompt when there is nothing else to show.
 func (c *conversation) prompt(quiet bool) {
 	switch {
-	case !quiet || c.ending.begun:
+	case !quiet || c.ending.closing:
 	case len(c.asks) > 0:
 		c.screen.prompt(c.asks[0].prompt())
 	case c.ready():
@@ -89,7 +90,7 @@ func (c *conversation) modeMark() string {
 	return ""
 }
 
-// entered takes an entry: an answer, a command, or a prompt.
+// entered handles an entry: an answer, a command, or a prompt.
 func (c *conversation) entered(ctx context.Context, text string) {
 	c.screen.entered()
 	c.strikes = 0
@@ -104,18 +105,18 @@ func (c *conversation) entered(ctx context.Context, text string) {
 	}
 }
 
-// send gives a prompt to the lead. A busy one takes it in between two rounds.
+// send gives a prompt to the lead. A busy lead gets it between two rounds.
 func (c *conversation) send(ctx context.Context, text string) {
 	unstored := c.unstored
 	in := session.Text(session.Prompt, text)
-	in.Kept = func(telling context.Context, err error) {
+	in.Kept = func(reporting context.Context, err error) {
 		if err == nil {
 			return // event.Stored follows
 		}
 		select {
 		case unstored <- err:
 		case <-ctx.Done():
-		case <-telling.Done():
+		case <-reporting.Done():
 		}
 	}
 	if err := c.Session.Send(ctx, in); err != nil {
@@ -200,12 +201,12 @@ func (c *conversation) endReply() {
 	c.reply.clean = Cleaner{}
 }
 
-// interrupt takes a Ctrl+C: the first ends the turn, the second the
-// conversation, the third everything at once.
+// interrupt handles Ctrl+C: the first one ends the turn, the second the conversation,
+// the third everything at once.
 func (c *conversation) interrupt(ctx context.Context) {
 	c.strikes++
 	switch {
-	case c.ending.begun:
+	case c.ending.closing:
 		if !c.ending.killed {
 			c.ending.killed, c.ending.err = true, errors.Join(c.ending.err, ErrKilled)
 			c.Kill()
@@ -245,10 +246,10 @@ func (c *conversation) endOfInput(ctx context.Context) {
 // leave closes the session tree, once.
 func (c *conversation) leave(ctx context.Context, cause error) {
 	c.ending.err = errors.Join(c.ending.err, cause)
-	if c.ending.begun {
+	if c.ending.closing {
 		return
 	}
-	c.ending.begun = true
+	c.ending.closing = true
 	c.unattend()
 	c.work.Go(func() { c.ending.closed <- c.Close(ctx) })
 }

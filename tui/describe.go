@@ -12,15 +12,14 @@ import (
 	"github.com/cadre-dev/cadre/team/protocol"
 )
 
-// callFields are the input fields that tell people what a call is about, the
-// most telling first.
+// callFields are the input fields that say what a call is about, the most useful
+// ones first.
 var callFields = []string{
 	"command", "file_path", "notebook_path", "pattern", "path", "url", "query",
 	"to", "recipient", "subject", "name", "team_name", "description",
 }
 
-// Call is a call in a few words: the tool and what it is about, in one clean
-// line.
+// Call describes a call in one clean line: the tool and its most useful input.
 func Call(tool string, input json.RawMessage) string {
 	about := about(input)
 	if about == "" {
@@ -74,7 +73,7 @@ func about(input json.RawMessage) string {
 	if id := text("taskId"); id != "" {
 		return strings.TrimSpace("#" + id + " " + strings.ReplaceAll(text("status"), "_", " "))
 	}
-	var waited []string // what a Wait is for
+	var waited []string // what a Wait waits for
 	for _, id := range list(fields["tasks"]) {
 		waited = append(waited, "#"+strings.TrimPrefix(id, "#"))
 	}
@@ -110,7 +109,7 @@ var taskStates = map[task.Status]string{
 }
 
 // TaskLine describes a task in one clean line: its state, its subject, its owner,
-// and how far it is proved.
+// and whether it is proved.
 func TaskLine(t task.Task) string {
 	line := taskStates[t.Status] + " #" + flat(t.ID) + " " + oneLine(t.Subject)
 	if t.Owner != "" {
@@ -122,7 +121,7 @@ func TaskLine(t task.Task) string {
 	return line + proof(t)
 }
 
-// proof says how far a task is proved that carries a check; "" for others.
+// proof says whether a task that carries a check is proved; "" for others.
 func proof(t task.Task) string {
 	if t.Check() == "" {
 		return ""

@@ -18,12 +18,12 @@ import (
 // Lines shows the events of a session tree as plain lines: calls, notices, mail,
 // tasks, agents that come and go. One goroutine at a time may use it.
 type Lines struct {
-	Look
+	Style
 	// Results adds a line for each result of the lead's calls, not only for
 	// those that are errors.
 	Results bool
-	// Story adds what agents say, and the seconds since the first event to each
-	// line. It leaves out calls whose effect is shown anyway: a message, a task,
+	// Story adds what agents say, and puts the seconds since the first event before
+	// each line. It leaves out calls whose effect is shown anyway: a message, a task,
 	// a team.
 	Story bool
 
@@ -39,13 +39,13 @@ type Lines struct {
 }
 
 // NewLines makes Lines that write to out and ignore its errors.
-func NewLines(out io.Writer, look Look) *Lines {
-	return newLines(look, func(line string) { fmt.Fprintln(out, line) })
+func NewLines(out io.Writer, style Style) *Lines {
+	return newLines(style, func(line string) { fmt.Fprintln(out, line) })
 }
 
-func newLines(look Look, print func(string)) *Lines {
+func newLines(style Style, print func(string)) *Lines {
 	return &Lines{
-		Look: look, print: print, title: make(map[string]string), hidden: make(map[string]string),
+		Style: style, print: print, title: make(map[string]string), hidden: make(map[string]string),
 		denied: make(map[string]bool), tasks: make(map[string]string), teams: make(map[string]bool),
 		waiting: make(map[string]string),
 	}
@@ -183,9 +183,8 @@ func (l *Lines) result(a event.Agent, r event.ToolEnded) {
 	l.say(a, style, "  ⎿", text)
 }
 
-// resultLine is the line of a result that says most: of a command that failed the
-// first that speaks of a failure, of one that succeeded the last, of all else
-// the first.
+// resultLine is the most useful line of a result: of a command that failed, the first that
+// mentions a failure; of one that succeeded, the last; of any other call, the first.
 func resultLine(r event.ToolEnded) string {
 	text := stripTags(r.Text)
 	code := exitCodeLine().FindStringSubmatch(text)
@@ -219,7 +218,7 @@ var (
 // slow is how long a call takes whose time is shown.
 const slow = 5 * time.Second
 
-// stripTags takes away the wrapper of wrong calls, which is for the model.
+// stripTags removes the wrapper around the errors of wrong calls, which is for the model.
 func stripTags(text string) string {
 	text = strings.TrimPrefix(text, "<tool_use_error>")
 	return strings.TrimSuffix(text, "</tool_use_error>")

@@ -72,7 +72,7 @@ func TestLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
-			NewLines(&out, Look{Dir: "/w"}).Event(event.Event{Agent: tc.agent, Body: tc.body})
+			NewLines(&out, Style{Dir: "/w"}).Event(event.Event{Agent: tc.agent, Body: tc.body})
 			if diff := cmp.Diff(tc.want, strings.TrimSuffix(out.String(), "\n")); diff != "" {
 				t.Errorf("line (-want +got):\n%s", diff)
 			}
@@ -83,7 +83,7 @@ func TestLines(t *testing.T) {
 // TestLinesAreToldOnce: what was told and has not changed is not told again.
 func TestLinesAreToldOnce(t *testing.T) {
 	var out strings.Builder
-	l := NewLines(&out, Look{})
+	l := NewLines(&out, Style{})
 	item := task.Task{ID: "1", Subject: "mend it", Status: task.Pending}
 	blocked := item
 	blocked.BlockedBy = []string{"2"}
@@ -115,7 +115,7 @@ func mailFrom(from, to, text, summary string) event.MailSent {
 
 func TestLinesFitAndHaveColor(t *testing.T) {
 	var out strings.Builder
-	l := NewLines(&out, Look{Color: true, Width: func() int { return 30 }})
+	l := NewLines(&out, Style{Color: true, Width: func() int { return 30 }})
 	l.Event(event.Event{Agent: event.Agent{ID: "t1", Name: "ann", Color: "orange"}, Body: event.ToolStarted{
 		Tool: "Bash", Input: []byte(`{"command":"a command that is far too long for this terminal"}`),
 	}})
@@ -219,7 +219,7 @@ func TestStory(t *testing.T) {
 	proved := task.Task{ID: "1", Subject: "mend it", Status: task.InProgress, Owner: "ann", Metadata: task.Evidence{Passed: true, At: time.Unix(1, 0)}.Metadata()}
 	wait := []byte(`{"tasks":["1","#2"],"agents":["ann"]}`)
 	var out strings.Builder
-	l := NewLines(&out, Look{})
+	l := NewLines(&out, Style{})
 	l.Story, l.Results = true, true
 	for i, ev := range []event.Event{
 		{Body: event.TurnStarted{}},

@@ -21,8 +21,8 @@ var agentColors = map[string]string{
 	"orange": "38;5;208", "pink": "38;5;205",
 }
 
-// Look says how lines may look.
-type Look struct {
+// Style says how lines are shown.
+type Style struct {
 	Color bool
 	// Width is asked for the columns before each line; nil or 0: no limit.
 	Width func() int
@@ -31,18 +31,18 @@ type Look struct {
 }
 
 // paint puts text, which must be clean already, into a style.
-func (l Look) paint(style, text string) string {
-	if !l.Color || style == "" || text == "" {
+func (s Style) paint(style, text string) string {
+	if !s.Color || style == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-func (l Look) columns() int {
-	if l.Width == nil {
+func (s Style) columns() int {
+	if s.Width == nil {
 		return 0
 	}
-	return l.Width()
+	return s.Width()
 }
 
 // minColumns is the narrowest line that is still cut: below it, a line says
@@ -50,8 +50,8 @@ func (l Look) columns() int {
 const minColumns = 20
 
 // fit cuts a line to what is left of the width beside reserved columns.
-func (l Look) fit(text string, reserved int) string {
-	width := l.columns()
+func (s Style) fit(text string, reserved int) string {
+	width := s.columns()
 	if width <= 0 {
 		width = 120
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/jsonx"
 )
 
-// question is a pending ask, and how far its answer is.
+// question is a pending ask, and the part of its answer that there is.
 type question struct {
 	ask     ask.Ask
 	choices []ask.Question // of a Choice: what is left to be chosen, the first is open
@@ -86,7 +86,7 @@ func (c *conversation) showQuestion() {
 	}
 }
 
-// prompt says what can be entered.
+// prompt lists what can be entered.
 func (q *question) prompt() string {
 	switch {
 	case len(q.choices) > 0 && q.choices[0].MultiSelect:
@@ -103,7 +103,7 @@ func (q *question) prompt() string {
 	return "y(es), n(o), or what to do instead: "
 }
 
-// answer takes what was entered as the answer to the first question.
+// answer answers the first question with what was entered.
 func (c *conversation) answer(ctx context.Context, text string) {
 	q := c.asks[0]
 	text = strings.TrimSpace(text)
@@ -158,12 +158,12 @@ func suggested(suggestions []ask.Suggestion) string {
 	return Visible(strings.ReplaceAll(strings.Join(parts, ", "), "\n", " "))
 }
 
-// where says where a change is kept that outlives the session.
+// where names the place of a change that outlives the session.
 var where = map[string]string{
 	ask.LocalSettings: " (in local settings)", ask.ProjectSettings: " (in project settings)", ask.UserSettings: " (in user settings)",
 }
 
-// changed is a change of the rules in words; "" for one that there is not.
+// changed describes a change of the rules; "" for an unknown type.
 func changed(s ask.Suggestion) string {
 	var rules []string
 	for _, r := range s.Rules {

@@ -11,7 +11,7 @@ type screen struct {
 	out      io.Writer
 	prompts  bool     // prompts are shown
 	open     bool     // a line of streamed text is not finished
-	prompted bool     // the prompt stands on the last line
+	prompted bool     // the prompt is on the last line
 	held     []string // lines that wait until the open line is finished
 }
 
@@ -38,7 +38,7 @@ func (s *screen) stream(text string) {
 	}
 }
 
-// endStream finishes the open line and lets the held ones out.
+// endStream finishes the open line and prints the held ones.
 func (s *screen) endStream() {
 	if s.open {
 		s.write("\n")
@@ -57,7 +57,7 @@ func (s *screen) line(text string) {
 	s.write(text + "\n")
 }
 
-// prompt shows a prompt unless it stands there already.
+// prompt shows a prompt unless it is there already.
 func (s *screen) prompt(text string) {
 	if !s.prompts || s.prompted || s.open {
 		return
@@ -86,5 +86,5 @@ func (s *screen) release() {
 	}
 }
 
-// write ignores errors: whoever closed the terminal is told by a signal.
+// write ignores errors: a closed terminal ends the conversation with a signal.
 func (s *screen) write(text string) { _, _ = io.WriteString(s.out, text) }

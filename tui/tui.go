@@ -14,7 +14,7 @@ import (
 	"github.com/cadre-dev/cadre/session"
 )
 
-// Config says who talks with whom.
+// Config is the session that a person talks to, and how.
 type Config struct {
 	Session *session.Session
 	// In is what the person enters. Run closes it, if it can be closed, and
@@ -23,10 +23,10 @@ type Config struct {
 	Out io.Writer
 	// Terminal says that In is a terminal: each Read gives one entry, a prompt
 	// is shown, and the end of the input ends the conversation. Otherwise each
-	// line is one entry, taken when the one before is answered, and the end of
+	// line is one entry, read when the one before has been answered, and the end of
 	// the input ends the conversation as soon as all work is done.
 	Terminal bool
-	Look
+	Style
 
 	Prompt    string // the first entry, given before the conversation; "": none
 	Welcome   *Welcome
@@ -41,7 +41,7 @@ type Config struct {
 	Kill  func()
 }
 
-// Welcome is what the first run of all says about itself.
+// Welcome is what the very first run says about itself.
 type Welcome struct {
 	Model   string // the model in use
 	Sent    string // where requests go, as a person knows it
@@ -115,7 +115,7 @@ func (c *conversation) loop(outer, ctx context.Context, events <-chan event.Even
 				continue
 			}
 			c.event(ev)
-		case text, ok := <-c.takes(typed):
+		case text, ok := <-c.input(typed):
 			if !ok {
 				typed = nil
 				c.endOfInput(ctx)
@@ -143,7 +143,7 @@ func (c *conversation) loop(outer, ctx context.Context, events <-chan event.Even
 	return c.ending.err
 }
 
-// over reports whether everything is closed and told.
+// over reports whether everything is closed and shown.
 func (c *conversation) over(events <-chan event.Event) bool {
 	return c.ending.done && events == nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/cadre-dev/cadre/event"
 )
 
-// Waiting says in one line that the model's server is silent, for how long, and
-// until when that is waited for.
+// Waiting says in one line that the model's server is silent, for how long, and until
+// when cadre waits for it.
 func Waiting(w event.Waiting) string {
 	attempt := ""
 	if w.Attempt > 1 {

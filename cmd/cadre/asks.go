@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,7 @@ func listAsks(ctx context.Context, p place, asJSON bool) error {
 	return nil
 }
 
-// who asks.
+// who is the agent that asks, for people.
 func (v askView) who() string {
 	who := "the lead"
 	if v.AgentName != "" {
@@ -86,7 +87,7 @@ func (v askView) who() string {
 	return who
 }
 
-// lines tells a person everything that an answer is about.
+// lines shows everything that a person needs to know to answer.
 func (v askView) lines(now time.Time) []string {
 	head := fmt.Sprintf("%s  %s asks, %s ago", v.ID, v.who(), now.Sub(v.Asked).Round(time.Second))
 	if !v.Deadline.IsZero() {
@@ -185,7 +186,7 @@ func (p place) findAsk(ctx context.Context, id string) (askView, error) {
 	for _, a := range all {
 		ids = append(ids, a.ID)
 	}
-	e.hint = or(didYouMean(near.Names(id, ids)), "cadre asks lists them.")
+	e.hint = cmp.Or(didYouMean(near.Names(id, ids)), "cadre asks lists them.")
 	return askView{}, e
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -18,7 +19,7 @@ func confirm(question string, yes bool) error {
 		return nil
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return &exit{code: exitUsage, err: fmt.Errorf("%s Nobody is there to ask", question), hint: "Add --yes to say yes."}
+		return &exit{code: exitUsage, err: fmt.Errorf("%s Nobody can be asked", question), hint: "Add --yes to say yes."}
 	}
 	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -64,7 +65,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		}
 	}
 	e := usagef("unknown command %q for %s", name, cmd.CommandPath())
-	e.hint = or(didYouMean(near.Names(name, names)), cmd.CommandPath()+" --help lists its commands.")
+	e.hint = cmp.Or(didYouMean(near.Names(name, names)), cmd.CommandPath()+" --help lists its commands.")
 	return e
 }
 

@@ -19,14 +19,14 @@ import (
 )
 
 // debugLog is the file that --debug writes: one line for each event, without
-// the pieces of streamed text. A nil log takes everything and keeps nothing.
+// the pieces of streamed text. A nil log accepts everything and writes nothing.
 type debugLog struct {
 	file *os.File
 	log  *slog.Logger
 }
 
-// openDebugLog opens the log of a session, or returns nil without --debug. Where
-// it lies is told.
+// openDebugLog opens the log of a session, and prints where it is. It returns nil
+// without --debug.
 func (o *options) openDebugLog(info cadre.Info) (*debugLog, error) {
 	if !o.debug {
 		return nil, nil
@@ -95,7 +95,7 @@ func bodyText(body event.Body) string {
 	return string(data)
 }
 
-// redactor takes secrets out of what it passes on. Each Write must be whole
+// redactor removes secrets from what it passes on. Each Write must be whole
 // lines, as those of slog are.
 type redactor struct {
 	out     io.Writer
@@ -115,11 +115,11 @@ func (r *redactor) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// secretName matches variables whose value is nobody's to see.
+// secretName matches variables whose value nobody may see.
 var secretName = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH)`)
 
-// minSecret is the shortest value that is taken for a secret: shorter ones
-// would turn ordinary words into holes.
+// minSecret is the length of the shortest value that is removed: shorter ones also
+// occur in ordinary words.
 const minSecret = 6
 
 // secretsOf replaces the secret values of an environment.

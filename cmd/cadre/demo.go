@@ -50,11 +50,11 @@ func newDemoCommand() *cobra.Command {
 // demoRun is one demo.
 type demoRun struct {
 	*demoOptions
-	folder  string // holds the project and the state
-	project demo.Project
-	before  demo.Checks
-	view    *demo.View
-	look    demo.Look
+	folder   string // holds the project and the state
+	project  demo.Project
+	before   demo.Checks
+	view     *demo.View
+	terminal demo.Terminal
 }
 
 func (o *demoOptions) run(ctx context.Context) error {
@@ -70,7 +70,7 @@ func (o *demoOptions) run(ctx context.Context) error {
 	}
 	signals, stop := watchSignals()
 	defer stop()
-	d := &demoRun{demoOptions: o, folder: folder, look: demo.LookOf(os.Stdout, os.Getenv)}
+	d := &demoRun{demoOptions: o, folder: folder, terminal: demo.TerminalOf(os.Stdout, os.Getenv)}
 	if d.project, err = demo.Prepare(ctx, filepath.Join(folder, "project")); err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func (d *demoRun) play(ctx context.Context, signals <-chan *stopped) error {
 	var screen io.Writer
 	if !d.json {
 		screen = os.Stdout
-		if err := demo.Introduce(screen, d.look, d.project, rt.Info().Model, d.before); err != nil {
+		if err := demo.Introduce(screen, d.terminal, d.project, rt.Info().Model, d.before); err != nil {
 			return errors.Join(noReader(err), rt.Shutdown(ctx))
 		}
 	}
-	d.view = demo.NewView(screen, d.look, d.project.Dir)
+	d.view = demo.NewView(screen, d.terminal, d.project.Dir)
 	events, shown := rt.Session().Events(ctx, 0), make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -198,7 +198,7 @@ func (d *demoRun) report(ctx context.Context, info cadre.Info, failure error) er
 	if d.json {
 		err = report.WriteJSON(os.Stdout)
 	} else {
-		err = report.Print(os.Stdout, d.look)
+		err = report.Print(os.Stdout, d.terminal)
 	}
 	switch {
 	case err != nil:

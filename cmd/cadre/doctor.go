@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -32,7 +33,7 @@ type finding struct {
 	Hint   string `json:"hint,omitempty"`
 }
 
-// diagnosis is all that doctor tells. No secret is in it.
+// diagnosis is the output of doctor. It contains no secret.
 type diagnosis struct {
 	OK       bool          `json:"ok"`
 	Checks   []finding     `json:"checks"`
@@ -40,7 +41,7 @@ type diagnosis struct {
 	Sessions []sessionView `json:"openSessions"`
 }
 
-// examination is what the checks look at.
+// examination is what the checks examine.
 type examination struct {
 	root     layout.Root
 	home     string
@@ -66,7 +67,7 @@ func newDoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return d.tell(asJSON)
+			return d.print(asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -130,7 +131,7 @@ func (x *examination) diagnose(ctx context.Context) (diagnosis, error) {
 
 var marks = map[status]string{good: "✓", mild: "!", bad: "✗"}
 
-func (d diagnosis) tell(asJSON bool) error {
+func (d diagnosis) print(asJSON bool) error {
 	var err error
 	if asJSON {
 		err = writeJSON(d)
@@ -179,16 +180,16 @@ func (s settingView) from() string {
 	return s.Source + ", " + s.Path
 }
 
-// viewSettings lists the values, the rules and the names of the variables. What
-// a variable holds is not told: it may be a key.
+// viewSettings lists the values, the rules and the names of the variables. The
+// value of a variable is not shown: it may be a key.
 func viewSettings(e config.Effective) []settingView {
 	views := []settingView{}
 	add := func(key, value string, from config.Source) {
 		views = append(views, settingView{key, value, from.String(), from.Path})
 	}
 	for _, s := range []struct{ key, value string }{
-		{"model", or(e.Model, "the provider's default")},
-		{"permissions.defaultMode", or(e.Permissions.DefaultMode, "default")},
+		{"model", cmp.Or(e.Model, "the provider's default")},
+		{"permissions.defaultMode", cmp.Or(e.Permissions.DefaultMode, "default")},
 		{"teammateMode", e.TeammateMode},
 		{"planApproval", e.PlanApproval},
 		{"orphanGraceMs", fmt.Sprint(e.OrphanGrace.Milliseconds())},
@@ -227,16 +228,9 @@ func viewSettings(e config.Effective) []settingView {
 	return views
 }
 
-func or(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
-}
-
 func modelRetry(d time.Duration) string {
 	if d == config.RetryByDefault {
-		return fmt.Sprintf("%d, in a conversation without end", provider.DefaultRetryFor.Milliseconds())
+		return fmt.Sprintf("%d, in a conversation for ever", provider.DefaultRetryFor.Milliseconds())
 	}
 	return fmt.Sprint(d.Milliseconds())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ var endpoints = map[string]struct{ variable, address string }{
 	provider.OpenAI:    {"OPENAI_BASE_URL", "https://api.openai.com/v1"},
 }
 
-// checkModel looks for a key. It is never told, not even in part.
+// checkModel looks for a key, of which it shows nothing, not even a part.
 func (x *examination) checkModel() finding {
 	var present []string
 	for _, k := range keys {
@@ -97,7 +98,7 @@ const endpointPatience = 5 * time.Second
 func (x *examination) checkEndpoint(ctx context.Context, variable, address string) finding {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return finding{"endpoint", bad, fmt.Sprintf("%s is no address of a server", variable), "It looks like https://host/path."}
+		return finding{"endpoint", bad, fmt.Sprintf("%s is not the address of a server", variable), "An address looks like https://host/path."}
 	}
 	if x.offline {
 		return finding{"endpoint", good, u.Host + " (not tried)", ""}
@@ -135,10 +136,10 @@ func plainError(err error) string {
 	return err.Error()
 }
 
-// programPatience is how long a program may take to tell its version.
+// programPatience is how long a program may take to print its version.
 const programPatience = 5 * time.Second
 
-// checkPrograms looks for what agents and cadre run.
+// checkPrograms looks for the programs that agents and cadre itself run.
 func checkPrograms(ctx context.Context) []finding {
 	var findings []finding
 	for _, p := range []struct {
@@ -207,12 +208,12 @@ func (x *examination) checkSettings() finding {
 	if len(x.warnings) == 0 {
 		files := make([]string, len(x.settings.Layers))
 		for i, l := range x.settings.Layers {
-			files[i] = or(l.Path, l.String())
+			files[i] = cmp.Or(l.Path, l.String())
 			if rel, err := filepath.Rel(x.cwd, files[i]); err == nil && !strings.HasPrefix(rel, "..") {
 				files[i] = rel
 			}
 		}
-		return finding{"settings", good, or(strings.Join(files, ", "), "none"), ""}
+		return finding{"settings", good, cmp.Or(strings.Join(files, ", "), "none"), ""}
 	}
 	texts := make([]string, len(x.warnings))
 	for i, w := range x.warnings {

@@ -26,7 +26,7 @@ const (
 	exitHangup      = 129
 	exitInterrupted = 130
 	exitQuit        = 131
-	exitNoReader    = 141 // whoever read our output is gone
+	exitNoReader    = 141 // nobody reads our output any more
 	exitTerminated  = 143
 )
 
@@ -46,7 +46,7 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
-// exitWith ends with a code; everything is said already.
+// exitWith ends with a code and prints nothing more.
 func exitWith(code int) error {
 	if code == exitDone {
 		return nil
@@ -59,7 +59,7 @@ func usagef(format string, args ...any) *exit {
 	return &exit{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// report tells a person what went wrong, and returns the exit code.
+// report prints what went wrong, and returns the exit code.
 func report(err error) int {
 	if err == nil {
 		return exitDone
@@ -138,8 +138,8 @@ func lastTurn(usage []event.AgentTally) *event.Outcome {
 	return nil
 }
 
-// turnError is the error of a run whose last turn ended like this: nil when that was
-// in order. It says nothing by itself.
+// turnError is the error of a run whose last turn ended like this: nil when it ended well.
+// It has no text: how the turn ended was shown already.
 func turnError(last *event.Outcome) error {
 	switch {
 	case last == nil:

@@ -47,7 +47,7 @@ func withFinished(ctx context.Context, places []place, f func(place, roster.Rost
 
 // leftMembers are those who were in a team and are not on its roster any more.
 func (p place) leftMembers(ctx context.Context, c roster.Roster) []roster.Member {
-	docs, _ := p.Records().All(ctx, c.Name, roster.RecordMember) // without, the mail tells the names
+	docs, _ := p.Records().All(ctx, c.Name, roster.RecordMember) // without records, the inboxes name them
 	var left []roster.Member
 	for _, doc := range docs {
 		var e roster.Enrolment

@@ -209,7 +209,7 @@ func (o *options) printing() bool {
 // check finds what cannot be meant.
 func (o *options) check() error {
 	if o.inputFormat == formatStream {
-		return usagef("--input-format stream-json is not spoken yet: give the prompt as an argument or as text on stdin")
+		return usagef("--input-format stream-json is not supported yet: give the prompt as an argument or as text on stdin")
 	}
 	if o.inputFormat != "" && o.inputFormat != formatText {
 		return usagef("--input-format %q: want text", o.inputFormat)

@@ -79,7 +79,7 @@ func TestWrongFlags(t *testing.T) {
 	}{
 		{[]string{"--output-format", "xml"}, "want text, json or stream-json"},
 		{[]string{"--output-format", "stream-json"}, "needs --verbose"},
-		{[]string{"--input-format", "stream-json"}, "not spoken yet"},
+		{[]string{"--input-format", "stream-json"}, "not supported yet"},
 		{[]string{"--permission-mode", "yolo"}, "yolo"},
 		{[]string{"--max-turns", "0"}, "above 0"},
 		{[]string{"--max-turns", "many"}, "above 0"},

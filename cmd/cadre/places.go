@@ -19,15 +19,15 @@ import (
 	"github.com/cadre-dev/cadre/tui"
 )
 
-// place is a state root that the verbs look at.
+// place is a state root that the verbs read.
 type place struct {
 	*cadre.State
 	root layout.Root
 	// foreign is another program's root: it is read, never changed.
 	foreign bool
-	warn    func(error) // is told which files are damaged
-	// sessions is the place with the sessions of a finished team, of which this one
-	// holds what is kept; nil for every other place.
+	warn    func(error) // reports damaged files
+	// sessions is set in a place that holds a copy of a finished team: the place with the
+	// sessions of that team. nil in every other place.
 	sessions *place
 }
 
@@ -92,7 +92,7 @@ func folders(dir string) ([]string, error) {
 	return names, err
 }
 
-// holder tells who has a session open; nil when nobody has.
+// holder is the process that has a session open; nil when there is none.
 func (p place) holder(ctx context.Context, ref transcript.Ref) (*lease.Holder, error) {
 	h, ok, err := lease.Look(ctx, fsx.OS, p.root.Lease(ref.Project, ref.Session, ref.Agent))
 	if err != nil || !ok {
@@ -134,7 +134,7 @@ func (p place) findSession(ctx context.Context, id string) (transcript.Info, err
 func (p place) mayRemove(what string, yes bool) error {
 	if p.foreign {
 		return &exit{
-			code: exitFailed, err: fmt.Errorf("%s lies in %s, which belongs to another program", what, p.root),
+			code: exitFailed, err: fmt.Errorf("%s is in %s, which belongs to another program", what, p.root),
 			hint: fmt.Sprintf("To remove it all the same: CADRE_HOME=%s cadre …", p.root),
 		}
 	}

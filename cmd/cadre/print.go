@@ -26,7 +26,7 @@ type printed struct {
 	o       *options
 	started time.Time
 	stream  *control.Writer // nil unless the format is stream-json
-	lines   *tui.Lines      // progress; nil when nothing is told
+	lines   *tui.Lines      // progress; nil when none is shown
 	debug   *debugLog       // nil without --debug
 }
 
@@ -78,17 +78,17 @@ func identity(info cadre.Info) control.Identity {
 	}
 }
 
-// refused tells programs, too, that the session did not open (facts:
-// sdk-contract §2.3).
+// refused reports that the session did not open, to programs in the format that they
+// asked for (facts: sdk-contract §2.3).
 func (o *options) refused(err error, started time.Time) error {
 	if o.outputFormat != formatJSON && o.outputFormat != formatStream {
 		return err
 	}
-	told := err
+	shown := err
 	if errors.Is(err, transcript.ErrNotFound) && o.resume != "" {
-		told = fmt.Errorf("No conversation found with session ID: %s", o.resume) //nolint:staticcheck // the text that SDKs know
+		shown = fmt.Errorf("No conversation found with session ID: %s", o.resume) //nolint:staticcheck // the text that SDKs know
 	}
-	result := control.NewResult(nil, control.End{SessionID: o.sessionID, Took: time.Since(started), Err: told})
+	result := control.NewResult(nil, control.End{SessionID: o.sessionID, Took: time.Since(started), Err: shown})
 	if err := writeResult(result); err != nil {
 		return err
 	}
@@ -106,27 +106,27 @@ func writeResult(r control.Result) error {
 // run works until the team is at rest or somebody ends it, closes everything,
 // and prints the result.
 func (p *printed) run(ctx context.Context, prompt string) error {
-	told := make(chan struct{})
+	shown := make(chan struct{})
 	events := p.rt.Session().Events(ctx, 0)
 	go func() {
-		defer close(told)
+		defer close(shown)
 		for ev := range events {
-			p.tell(ev)
+			p.show(ev)
 		}
 	}()
 	end := p.work(ctx, prompt)
 	if err := p.close(ctx); err != nil && end.Err == nil {
 		p.o.warn(err.Error())
 	}
-	<-told
+	<-shown
 	end.SessionID, end.Took = p.rt.Info().SessionID, time.Since(p.started)
 	return p.conclude(end)
 }
 
-// tell is what the run's only listener does with an event.
-func (p *printed) tell(ev event.Event) {
+// show passes an event to everything that shows or logs the run.
+func (p *printed) show(ev event.Event) {
 	p.debug.event(ev)
-	if p.lines != nil && p.toldAsProgress(ev) {
+	if p.lines != nil && p.isProgress(ev) {
 		p.lines.Event(ev)
 	}
 	if p.stream == nil {
@@ -138,10 +138,10 @@ func (p *printed) tell(ev event.Event) {
 	}
 }
 
-// toldAsProgress leaves out how the lead's turn ended, which the end of the run
-// tells; and in stream-json, where stderr stays silent when all is well, what
-// the stream tells.
-func (p *printed) toldAsProgress(ev event.Event) bool {
+// isProgress reports whether an event belongs on stderr. The end of the lead's turn does
+// not: the end of the run reports it. In stream-json the stream itself shows what
+// happens, so that stderr stays silent when all goes well.
+func (p *printed) isProgress(ev event.Event) bool {
 	switch body := ev.Body.(type) {
 	case event.TurnEnded:
 		return ev.Agent.ID != ""

@@ -9,7 +9,7 @@ import (
 	"github.com/cadre-dev/cadre/tui"
 )
 
-// note tells a line of progress on stderr.
+// note prints a line on stderr.
 func (o *options) note(text string) {
 	if !o.quiet && text != "" {
 		fmt.Fprintln(os.Stderr, tui.Clean(text))
@@ -18,22 +18,22 @@ func (o *options) note(text string) {
 
 func (o *options) warn(text string) { o.note("warning: " + text) }
 
-// progress is what tells a run of -p on stderr; nil when nothing is to be told.
+// progress shows a run of -p on stderr; nil when it is to be quiet.
 func (o *options) progress(dir string) *tui.Lines {
 	if o.quiet {
 		return nil
 	}
-	lines := tui.NewLines(os.Stderr, lookOf(os.Stderr, dir))
+	lines := tui.NewLines(os.Stderr, styleOf(os.Stderr, dir))
 	lines.Results = o.verbose
 	return lines
 }
 
-// lookOf finds out what an output can show of work in dir. NO_COLOR: https://no-color.org.
-func lookOf(f *os.File, dir string) tui.Look {
+// styleOf finds out what an output can show of work in dir. NO_COLOR: https://no-color.org.
+func styleOf(f *os.File, dir string) tui.Style {
 	if !term.IsTerminal(int(f.Fd())) {
-		return tui.Look{Dir: dir}
+		return tui.Style{Dir: dir}
 	}
-	return tui.Look{
+	return tui.Style{
 		Dir:   dir,
 		Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		Width: func() int {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/term"
 )
 
-// maxPrompt is how many bytes of a prompt are taken: more than any model reads.
+// maxPrompt is the largest prompt in bytes: more than any model reads.
 const maxPrompt = 64 << 20
 
-// stdinPatience is how long stdin may say nothing when there is a prompt as
-// well: a parent that leaves a pipe open must not block the run for ever.
+// stdinPatience is how long stdin may be silent when there is also an argument: a
+// parent that leaves a pipe open must not block the run for ever.
 const stdinPatience = 3 * time.Second
 
 // readPrompt joins the arguments and what stdin holds, in this order.

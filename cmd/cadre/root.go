@@ -87,9 +87,8 @@ func wantsVerbs(args []string) bool {
 
 func isVerb(word string) bool { return slices.Contains(verbs, word) }
 
-// mistyped finds the verb that was meant by a first word that is none: a prompt
-// of one or two plain words is more likely a typing mistake, and would cost
-// money.
+// mistyped finds the verb that was probably meant by the first word: a prompt of one
+// to three plain words is more likely a mistyped command, and would cost money.
 func mistyped(prompt []string) string {
 	if len(prompt) == 0 || len(prompt) > 3 || strings.ContainsAny(prompt[0], " \n") {
 		return ""

@@ -23,8 +23,8 @@ var (
 	byQuit      = &stopped{"SIGQUIT", exitQuit}
 )
 
-// watchSignals delivers what asks us to end, until stop is called. What the
-// parent wants ignored (nohup, a background job of a script) stays ignored.
+// watchSignals delivers what asks us to end, until stop is called. A
+// signal that the parent had ignored (nohup, a background job of a script) stays ignored.
 // From now on a write to a closed pipe is an error like any other, and does not
 // kill the process in the middle of its work; a handler, unlike an ignored
 // signal, is not inherited by the commands that agents run.
@@ -96,8 +96,8 @@ type ending struct {
 // pressed Ctrl+C can press it again, a supervisor kills after a moment.
 func (e *ending) atOnce() bool { return e.cause != nil && e.cause != byInterrupt }
 
-// next takes a signal. first is true for the one that begins the end; kill is
-// true when patience is over: the third Ctrl+C, or another signal after any.
+// next counts a signal. first is true for the one that begins the end; kill is true
+// when everything has to end at once: for the third Ctrl+C, or another signal after any.
 func (e *ending) next(s *stopped) (first, kill bool) {
 	e.count++
 	if e.cause == nil {

@@ -71,7 +71,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	n, err := k.in.Read(p)
 	for k.pastes && err == nil && n > 0 && n < len(p) && p[n-1] == '\n' && readable(k.in, pasteGap) {
 		more, again := k.in.Read(p[n:])
-		if more == 0 { // the end is for the next Read to tell
+		if more == 0 { // the next Read reports the end
 			break
 		}
 		n, err = n+more, again

@@ -78,7 +78,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 		return errors.Join(fmt.Errorf("read the keyboard: %w", err), rt.Shutdown(ctx))
 	}
 	err = tui.Run(ctx, tui.Config{
-		Session: rt.Session(), In: in, Out: os.Stdout, Terminal: terminal, Look: lookOf(os.Stdout, cwd),
+		Session: rt.Session(), In: in, Out: os.Stdout, Terminal: terminal, Style: styleOf(os.Stdout, cwd),
 		Prompt: prompt, Welcome: o.welcome(rt.Info()), Interrupt: interrupts,
 		Cost:    func() string { return costTable(rt.Usage()) },
 		Settled: rt.Settled, Close: closing(ctx, rt), Kill: rt.Kill,
@@ -89,7 +89,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	if usage != "" && !o.noPersistence {
 		o.note("Go on with: cadre --resume " + rt.Info().SessionID)
 	}
-	if err == nil && !terminal { // nobody saw how it went
+	if err == nil && !terminal { // nobody saw how the turn ended
 		return turnError(lastTurn(used))
 	}
 	return talkEnd(err)
@@ -128,7 +128,7 @@ func forward(signals <-chan *stopped, interrupts chan<- struct{}, end context.Ca
 		case s == byInterrupt:
 			select {
 			case interrupts <- struct{}{}:
-			default: // nobody needs more than eight
+			default: // eight are waiting already
 			}
 		case ending:
 			rt.Kill()
@@ -140,7 +140,7 @@ func forward(signals <-chan *stopped, interrupts chan<- struct{}, end context.Ca
 	}
 }
 
-// welcome is what the first run of all tells; nil for every other.
+// welcome is what the very first run says about itself; nil for every other.
 func (o *options) welcome(info cadre.Info) *tui.Welcome {
 	if !info.FirstRun || o.quiet {
 		return nil

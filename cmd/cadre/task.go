@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -225,7 +226,7 @@ func showTask(ctx context.Context, places []place, list, id string, asJSON bool)
 
 func noList(name string, known []string) error {
 	e := usagef("there is no task list %q", name)
-	e.hint = or(didYouMean(near.Names(name, known)), "cadre task ls lists the tasks of all lists.")
+	e.hint = cmp.Or(didYouMean(near.Names(name, known)), "cadre task ls lists the tasks of all lists.")
 	return e
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,11 +98,11 @@ func findTeam(ctx context.Context, places []place, name string) (place, roster.R
 	}
 	if _, c, err := findFinished(ctx, places, name); err == nil {
 		e := usagef("the team %q has finished", c.Name)
-		e.hint = fmt.Sprintf("cadre team log %s tells what it did.", c.Name)
+		e.hint = fmt.Sprintf("cadre team log %s shows what it did.", c.Name)
 		return place{}, roster.Roster{}, e
 	}
 	e := usagef("there is no team %q", name)
-	e.hint = or(didYouMean(near.Names(name, known)), "cadre team ls lists the teams.")
+	e.hint = cmp.Or(didYouMean(near.Names(name, known)), "cadre team ls lists the teams.")
 	return place{}, roster.Roster{}, e
 }
 
@@ -118,7 +119,7 @@ func newTeamShow() *cobra.Command {
 	return cmd
 }
 
-// teamDetail is what team show tells.
+// teamDetail is the output of team show.
 type teamDetail struct {
 	teamView
 	List []taskView `json:"taskList"`
@@ -237,7 +238,7 @@ func newTeamRm() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "also when a member is said to be active")
+	cmd.Flags().BoolVar(&force, "force", false, "also when a member is marked as active")
 	return cmd
 }
 
@@ -260,7 +261,7 @@ func removeTeam(ctx context.Context, places []place, name string, yes, force boo
 	for _, m := range config.Teammates() {
 		if m.IsActive != nil && *m.IsActive && !force {
 			return &exit{
-				code: exitFailed, err: fmt.Errorf("team %s: member %s is said to be active", config.Name, m.Name),
+				code: exitFailed, err: fmt.Errorf("team %s: member %s is marked as active", config.Name, m.Name),
 				hint: "If its process is gone, add --force.",
 			}
 		}

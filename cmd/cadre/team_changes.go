@@ -20,7 +20,7 @@ type teamChange struct {
 	Task     *taskView  `json:"task,omitempty"`
 	Question *askView   `json:"question,omitempty"`
 	Mail     *mailView  `json:"mail,omitempty"`
-	ID       string     `json:"id,omitempty"` // of a task or a question that is gone
+	ID       string     `json:"id,omitempty"` // of a task or a question that is not there any more
 }
 
 type changeKind string
@@ -61,7 +61,7 @@ func (c *teamChanges) changesTo(now *teamState) []teamChange {
 			changes = append(changes, teamChange{Kind: taskChanged, Task: &v})
 		}
 	}
-	changes = append(changes, gone(taskRemoved, c.tasks, tasks)...)
+	changes = append(changes, removals(taskRemoved, c.tasks, tasks)...)
 	asks := make(map[string]askView)
 	for _, v := range now.asks {
 		asks[v.ID] = v
@@ -69,7 +69,7 @@ func (c *teamChanges) changesTo(now *teamState) []teamChange {
 			changes = append(changes, teamChange{Kind: questionOpen, Question: &v})
 		}
 	}
-	changes = append(changes, gone(questionClosed, c.asks, asks)...)
+	changes = append(changes, removals(questionClosed, c.asks, asks)...)
 	c.tasks, c.asks = tasks, asks
 	for _, m := range c.mail.unseen(now.mail) {
 		view := m.view()
@@ -81,8 +81,8 @@ func (c *teamChanges) changesTo(now *teamState) []teamChange {
 // removed implements [watcher].
 func (*teamChanges) removed() error { return writeChanges([]teamChange{{Kind: teamRemoved}}) }
 
-// gone are the changes for what was there and is not any more.
-func gone[T any](kind changeKind, was, is map[string]T) []teamChange {
+// removals are the changes for what was there and is not any more.
+func removals[T any](kind changeKind, was, is map[string]T) []teamChange {
 	var changes []teamChange
 	for _, id := range slices.Sorted(maps.Keys(was)) {
 		if _, ok := is[id]; !ok {

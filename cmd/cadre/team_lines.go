@@ -10,7 +10,7 @@ import (
 	"github.com/cadre-dev/cadre/tui"
 )
 
-// teamLines tells what is new in a team, a line for each change.
+// teamLines prints what is new in a team, a line for each change.
 type teamLines struct {
 	roster string
 	tasks  map[string]string // by id
@@ -73,7 +73,7 @@ func (l *teamLines) newTasks(tasks []task.Task) []string {
 func (l *teamLines) newMail(mail []post) []string {
 	lines := mailLines(l.mail.unseen(mail))
 	if more := len(lines) - newestMail; !l.drawn && more > 0 {
-		lines = append([]string{fmt.Sprintf("✉ %d messages before these: cadre team log tells them", more)}, lines[more:]...)
+		lines = append([]string{fmt.Sprintf("✉ %d messages before these: cadre team log shows them", more)}, lines[more:]...)
 	}
 	return lines
 }
@@ -110,7 +110,7 @@ func (s *teamState) roster() string {
 	return strings.Join(parts, ", ")
 }
 
-// brief is the question in one line, for who knows the team.
+// brief is the question in one line, for people who know the team.
 func (v askView) brief() string {
 	about := v.Question
 	if call := tui.Call(v.Tool, v.Input); call != cleanCell(v.Tool) {

@@ -96,7 +96,7 @@ func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 	for _, m := range p.mailOf(ctx, c) {
 		at, err := time.Parse(time.RFC3339, m.At)
 		if err != nil {
-			continue // written by hand: nobody knows when
+			continue // written by hand: its time is unknown
 		}
 		deeds = append(deeds, deed{At: at, Agent: m.From, Kind: "mail", Text: m.line(c.Name)})
 	}
@@ -104,7 +104,7 @@ func (p place) deedsOf(ctx context.Context, c roster.Roster) ([]deed, error) {
 	return deeds, nil
 }
 
-// gathered is what the transcripts of a team tell, each line once: the conversation of a
+// gathered is what the transcripts of a team say, each line once: the conversation of a
 // teammate that was resumed in another place, or of a lead that was forked, is a copy of
 // the one before.
 type gathered struct {
@@ -112,7 +112,7 @@ type gathered struct {
 	calls map[string]map[string]int // by line, and its calls: where they stand in deeds
 }
 
-// add adds what one transcript tells of a team.
+// add adds what one transcript says of a team.
 func (g *gathered) add(entries []transcript.Entry, name string) {
 	calls := make(map[string]int)
 	for _, e := range entries {
@@ -120,8 +120,8 @@ func (g *gathered) add(entries []transcript.Entry, name string) {
 			continue
 		}
 		if e.Kind == transcript.KindAssistant {
-			made, told := g.calls[e.UUID]
-			if !told || e.UUID == "" {
+			made, known := g.calls[e.UUID]
+			if !known || e.UUID == "" {
 				made = g.addLine(e)
 				g.calls[e.UUID] = made
 			}
@@ -136,8 +136,8 @@ func (g *gathered) add(entries []transcript.Entry, name string) {
 	}
 }
 
-// resultText is what a result says, in whichever form, without the wrapper of
-// wrong calls, which is for the model.
+// resultText is the text of a result in either form, without the wrapper around the errors
+// of wrong calls, which is for the model.
 func resultText(block transcript.Block) string {
 	text := block.Text
 	if text == "" {
@@ -146,8 +146,8 @@ func resultText(block transcript.Block) string {
 	return strings.TrimSuffix(strings.TrimPrefix(text, "<tool_use_error>"), "</tool_use_error>")
 }
 
-// addLine adds what one line of a transcript tells, and returns where its calls stand.
-// Mail is told by the inboxes.
+// addLine adds what one line of a transcript says, and returns the places of its calls in
+// deeds. Mail is left out: it is read from the inboxes.
 func (g *gathered) addLine(e transcript.Entry) (calls map[string]int) {
 	agent := e.AgentName
 	if agent == "" {

@@ -28,7 +28,7 @@ type inboxRead struct {
 func newMailReader(p place) *mailReader { return &mailReader{p, make(map[string]inboxRead)} }
 
 // all is the mail of a team, oldest first: that of its members, and of those who
-// were. What cannot be read is told with the member.
+// were. viewMember reports what cannot be read.
 func (r *mailReader) all(ctx context.Context, c roster.Roster) []post {
 	var all []post
 	for _, name := range r.readers(c) {

@@ -18,7 +18,7 @@ import (
 type teamPicture struct {
 	size func() (columns, rows int)
 
-	drawn []string // the lines as they stand there
+	drawn []string // the lines as they were drawn
 }
 
 func (p *teamPicture) draw(now *teamState) error {
@@ -39,8 +39,8 @@ func (p *teamPicture) draw(now *teamState) error {
 	return writeOut(b.Bytes())
 }
 
-// height is how many rows the drawing takes: a terminal that was made narrower
-// since has broken its lines.
+// height is how many rows the drawing has on the terminal, which wraps its lines when it
+// is made narrower.
 func (p *teamPicture) height(columns int) int {
 	rows := 0
 	for _, line := range p.drawn {
@@ -151,7 +151,7 @@ func memberLines(s *teamState) section {
 	return section{head: lines[0], lines: lines[1:]}
 }
 
-// doing is the task that a member is at.
+// doing is the task that a member is working on.
 func doing(tasks []task.Task, name string) string {
 	for _, t := range tasks {
 		if t.Owner == name && t.Status == task.InProgress && !t.Internal() {
@@ -161,8 +161,8 @@ func doing(tasks []task.Task, name string) string {
 	return ""
 }
 
-// taskLines are the tasks, those first that matter most now when there are many:
-// what somebody is at, then what is open, then the newest of the others.
+// taskLines are the tasks, the most important ones first when there are many:
+// those in progress, then those that are open, then the newest of the others.
 func taskLines(tasks []task.Task) []string {
 	var shown []task.Task
 	for _, t := range tasks {

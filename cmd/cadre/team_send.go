@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,6 @@ func sendMail(ctx context.Context, places []place, name, agent, text string) err
 // noMember says who else is on the roster.
 func noMember(unknown *roster.UnknownMemberError) *exit {
 	e := usagef("there is no %q in team %s", unknown.Name, unknown.Team)
-	e.hint = or(didYouMean(unknown.Near), "Its members are "+strings.Join(unknown.Members, ", ")+".")
+	e.hint = cmp.Or(didYouMean(unknown.Near), "Its members are "+strings.Join(unknown.Members, ", ")+".")
 	return e
 }

@@ -81,14 +81,14 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 		return p.killTeammate(ctx, config, who)
 	}
 	return &exit{
-		code: exitFailed, err: fmt.Errorf("%s was asked to end, and has not yet", who),
-		hint: "It may finish what it is at. To end it at once, add --force.",
+		code: exitFailed, err: fmt.Errorf("%s was asked to end, and has not ended yet", who),
+		hint: "It may be finishing its work. To end it now, add --force.",
 	}
 }
 
-// cannotForce says of a teammate of another program's team that cadre can only
-// ask it: that program takes no orders, and may run the teammate all the same when
-// it is off the roster.
+// cannotForce says that a teammate of another program can only be asked to end: that
+// program does not obey cadre, and may keep the teammate running although it is no
+// longer on the roster.
 func cannotForce(c roster.Roster, m roster.Member) *exit {
 	e := &exit{
 		code: exitFailed, err: fmt.Errorf("%s@%s is run by another program, which cadre cannot force to end it", m.Name, c.Name),
@@ -110,20 +110,20 @@ func (p place) isDead(ctx context.Context, c roster.Roster, m roster.Member) (bo
 	return !open, err
 }
 
-// removeDead takes a teammate off its team whose process is gone.
+// removeDead removes a teammate whose process is gone from its team.
 func (p place) removeDead(ctx context.Context, who mailbox.Address) error {
 	if err := p.Teams().Remove(ctx, who.Team, who.Agent, "its process is gone"); err != nil {
 		return err
 	}
-	return writeOut([]byte(who.Agent + " did not run any more; it was taken off " + who.Team + ".\n"))
+	return writeOut([]byte(who.Agent + " was not running any more; it was removed from " + who.Team + ".\n"))
 }
 
 // awaitGone waits until a teammate is off the roster.
 func (p place) awaitGone(ctx context.Context, who mailbox.Address, patience time.Duration) (bool, error) {
 	over := time.NewTimer(patience)
 	defer over.Stop()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
 	for {
 		config, err := p.Rosters().Load(ctx, who.Team)
 		if errors.Is(err, roster.ErrNotFound) || err == nil && config.Find(who.Agent) == nil {
@@ -133,7 +133,7 @@ func (p place) awaitGone(ctx context.Context, who mailbox.Address, patience time
 			return false, err
 		}
 		select {
-		case <-look.C:
+		case <-ticks.C:
 		case <-over.C:
 			return false, nil
 		case <-ctx.Done():
@@ -142,8 +142,8 @@ func (p place) awaitGone(ctx context.Context, who mailbox.Address, patience time
 	}
 }
 
-// killTeammate ends a teammate whose process does not take orders any more. One
-// that runs inside its lead's process cannot be ended without that.
+// killTeammate ends a teammate whose process does not respond. One that runs inside
+// its lead's process cannot be ended alone.
 func (p place) killTeammate(ctx context.Context, c roster.Roster, who mailbox.Address) error {
 	proc, here, err := p.Presence().Find(ctx, who)
 	if err != nil {
@@ -151,7 +151,7 @@ func (p place) killTeammate(ctx context.Context, c roster.Roster, who mailbox.Ad
 	}
 	if c.Find(who.Agent).BackendType == roster.InProcess {
 		return &exit{
-			code: exitFailed, err: fmt.Errorf("%s runs inside its lead's process, which does not react", who),
+			code: exitFailed, err: fmt.Errorf("%s runs inside its lead's process, which does not respond", who),
 			hint: "cadre team show " + who.Team + " names the lead's session; end its process, then cadre team resume " + who.Team + ".",
 		}
 	}
@@ -174,7 +174,7 @@ func (p place) killTeammate(ctx context.Context, c roster.Roster, who mailbox.Ad
 		return hasLeft(who)
 	}
 	if !here {
-		return p.removeDeaf(ctx, c, who)
+		return p.removeUnresponsive(ctx, c, who)
 	}
 	return p.removeDead(ctx, who)
 }
@@ -183,13 +183,13 @@ func hasLeft(who mailbox.Address) error {
 	return writeOut([]byte(who.Agent + " has left " + who.Team + ".\n"))
 }
 
-// removeDeaf takes a teammate off its team that another program runs, which does
-// not react: its lead closes the pane that it has opened for it.
-func (p place) removeDeaf(ctx context.Context, c roster.Roster, who mailbox.Address) error {
+// removeUnresponsive removes a teammate that another program runs from its team. Its
+// lead then closes the pane that it opened for it.
+func (p place) removeUnresponsive(ctx context.Context, c roster.Roster, who mailbox.Address) error {
 	if err := p.Teams().Remove(ctx, who.Team, who.Agent, "it was stopped by the "+mailbox.UserName); err != nil {
 		return err
 	}
-	text := who.Agent + " was taken off " + who.Team
+	text := who.Agent + " was removed from " + who.Team
 	switch leads, err := p.leadIsOpen(ctx, c); {
 	case err != nil:
 		return err

@@ -46,7 +46,7 @@ func (v teamView) state() string {
 	return stateClosed
 }
 
-// asksOf are the questions of a team's members that wait.
+// asksOf are the open questions of a team's members.
 func (p place) asksOf(ctx context.Context, c roster.Roster) ([]askView, error) {
 	all, err := p.asks(ctx)
 	return slices.DeleteFunc(all, func(a askView) bool {
@@ -54,7 +54,7 @@ func (p place) asksOf(ctx context.Context, c roster.Roster) ([]askView, error) {
 	}), err
 }
 
-// markAsking says of members that run and wait for an answer that they do.
+// markAsking sets the state of running members that are waiting for an answer.
 func (v *teamView) markAsking(asks []askView) {
 	for i, m := range v.Members {
 		asking := slices.ContainsFunc(asks, func(a askView) bool {
@@ -70,7 +70,7 @@ func (v *teamView) markAsking(asks []askView) {
 const (
 	stateOpen    = "open"
 	stateClosed  = "closed"
-	stateUnknown = "unknown" // of another program's agents, which take no place
+	stateUnknown = "unknown" // of another program's agents, which do not register
 	stateGone    = "gone"
 	stateAsks    = "asks" // it waits for an answer
 	// A team that its lead has deleted, and each of its members.
@@ -199,8 +199,8 @@ func (p place) leadIsOpen(ctx context.Context, c roster.Roster) (bool, error) {
 	return p.isOpen(ctx, c.LeadSessionID)
 }
 
-// memberState says what is known of a member without what it does: whether it runs.
-// "" is a teammate that does.
+// memberState says whether a member runs; "" is a teammate that does, of which
+// [team.Teams.States] knows more.
 func (p place) memberState(ctx context.Context, teams *team.Teams, c roster.Roster, m roster.Member, open bool) (string, error) {
 	switch {
 	case p.foreign && (m.AgentID == c.LeadAgentID || m.IsActive == nil):
@@ -217,7 +217,7 @@ func (p place) memberState(ctx context.Context, teams *team.Teams, c roster.Rost
 	case known && !present:
 		return stateGone, nil
 	case !known && !open && !p.foreign:
-		return stateUnknown, nil // it takes no place, and nobody looks after its pane
+		return stateUnknown, nil // it does not register, and no lead watches its pane
 	}
 	return "", nil
 }
@@ -228,8 +228,8 @@ func (p place) isOpen(ctx context.Context, session string) (bool, error) {
 	return h != nil, err
 }
 
-// openIn is the process that has a session open; nil when none has, or when nobody can
-// know.
+// openIn is the process that has a session open; nil when none has, or when that cannot
+// be known.
 func (p place) openIn(ctx context.Context, session string) (*lease.Holder, error) {
 	if session == "" || p.foreign {
 		return nil, nil

@@ -28,8 +28,8 @@ func newTeamWatch() *cobra.Command {
 	return cmd
 }
 
-// watchInterval is how often a watch reads what no signal tells of: the roster, the
-// questions, the size of the terminal, and whether its reader is still there.
+// watchInterval is how often a watch reads what sends no signal when it changes: the
+// roster, the questions, the size of the terminal, and whether its reader is still there.
 const watchInterval = time.Second
 
 // teamState is what a watch shows.
@@ -40,7 +40,7 @@ type teamState struct {
 	mail  []post
 }
 
-// post is a message and whose inbox it lies in.
+// post is a message and the inbox that it is in.
 type post struct {
 	to mailbox.Address
 	mailbox.Message

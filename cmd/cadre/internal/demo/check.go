@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Checks is what the project says of itself.
+// Checks is the outcome of the project's own checks.
 type Checks struct {
 	Passed  bool          `json:"passed"`
 	Results []CheckResult `json:"results"`
@@ -35,9 +35,9 @@ func (c Checks) Failed() []CheckResult {
 	return failed
 }
 
-// Check runs the checks of the project in dir, in a process of their own, and
-// looks whether they are those that were delivered. It blocks until they have
-// run; an error means that they could not be.
+// Check runs the checks of the project in dir in a process, and compares them with
+// those that were delivered. It blocks until they have run; an error means that they
+// did not run.
 func Check(ctx context.Context, dir string) (Checks, error) {
 	changed, err := changedChecks(dir)
 	if err != nil {
@@ -88,8 +88,8 @@ func changedChecks(dir string) ([]string, error) {
 	return changed, err
 }
 
-// bareEnv is what sh needs of this process's environment: what a model wrote
-// runs here, and gets no keys.
+// bareEnv is the part of this process's environment that sh needs. It has no keys,
+// because what a model wrote runs with it.
 func bareEnv() []string {
 	env := []string{"LC_ALL=C"}
 	for _, name := range []string{"PATH", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/cadre-dev/cadre/internal/proc"
 )
 
-// gitFlags make git indifferent to configuration, and keep what a project's
-// own could start from being started.
+// gitFlags make git ignore configuration, and start none of the programs that a
+// project's own configuration names.
 var gitFlags = []string{
 	"-c", "user.name=cadre demo", "-c", "user.email=demo@cadre.invalid",
 	"-c", "init.defaultBranch=main", "-c", "core.autocrlf=false", "-c", "core.safecrlf=false",
@@ -91,8 +91,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return out, nil
 }
 
-// gitEnv is this process's environment without what tells git where to work or
-// what to read.
+// gitEnv is this process's environment without the variables that make git work
+// elsewhere or read other files.
 func gitEnv(dir string) []string {
 	var env []string
 	for _, entry := range os.Environ() {

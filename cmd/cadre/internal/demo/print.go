@@ -13,8 +13,8 @@ import (
 
 // Print writes the report for people: what changed, the checks, who did what,
 // the lead's answer and the outcome, and where the files are.
-func (r Report) Print(w io.Writer, look Look) error {
-	p := printer{look: look}
+func (r Report) Print(w io.Writer, terminal Terminal) error {
+	p := printer{terminal: terminal}
 	p.diff(r.Diff)
 	p.checks(r)
 	p.agents(r)
@@ -24,9 +24,9 @@ func (r Report) Print(w io.Writer, look Look) error {
 	return err
 }
 
-// Introduce writes what is about to happen.
-func Introduce(w io.Writer, look Look, project Project, model string, before Checks) error {
-	p := printer{look: look}
+// Introduce says what is about to happen.
+func Introduce(w io.Writer, terminal Terminal, project Project, model string, before Checks) error {
+	p := printer{terminal: terminal}
 	p.line(span{bold, "cadre demo"}, span{plain, ": a lead and three teammates repair tally, a small tool in shell."})
 	p.line(span{plain, fmt.Sprintf("%d of its %d checks fail. ", len(before.Failed()), len(before.Results))},
 		span{plain, "What you see below is done for real: files, mail, tasks, commands."})
@@ -53,12 +53,12 @@ func (r Report) WriteJSON(w io.Writer) error {
 }
 
 type printer struct {
-	look Look
-	out  bytes.Buffer
+	terminal Terminal
+	out      bytes.Buffer
 }
 
 func (p *printer) line(spans ...span) {
-	p.out.WriteString(line(spans).render(p.look.Color) + "\n")
+	p.out.WriteString(line(spans).render(p.terminal.Color) + "\n")
 }
 
 func (p *printer) title(text, note string) {
@@ -138,13 +138,13 @@ func (p *printer) agents(r Report) {
 		p.line(l...)
 	}
 	head := []string{"rounds", "calls", "tokens", "time"}
-	if !p.look.isNarrow() {
+	if !p.terminal.isNarrow() {
 		head = []string{"rounds", "calls", "read", "cached", "written", "time"}
 	}
 	row(dim, "agent", "tasks", head...)
 	for _, a := range r.Agents {
 		figures := []string{fmt.Sprint(a.Rounds), fmt.Sprint(a.ToolCalls)}
-		if p.look.isNarrow() {
+		if p.terminal.isNarrow() {
 			figures = append(figures, thousands(a.Usage.Total()))
 		} else {
 			u := a.Usage
@@ -152,7 +152,7 @@ func (p *printer) agents(r Report) {
 		}
 		row(agentColors[a.Color], a.Name, taskList(a.Tasks), append(figures, fmt.Sprintf("%.1f s", a.Seconds))...)
 	}
-	if !p.look.isNarrow() {
+	if !p.terminal.isNarrow() {
 		p.line()
 		note := "  read, cached and written are tokens"
 		if isScript(r.Model) {
@@ -169,7 +169,7 @@ func taskList(ids []string) string {
 	return flat("#" + strings.Join(ids, " #"))
 }
 
-// thousands spells a count of tokens.
+// thousands writes a count of tokens.
 func thousands(n int) string {
 	switch {
 	case n < 1000:
@@ -186,7 +186,7 @@ func (p *printer) answer(r Report) {
 	}
 	p.title("The lead says", "")
 	columns := 100
-	if c := p.look.columns(); c > 0 {
+	if c := p.terminal.columns(); c > 0 {
 		columns = min(c, columns)
 	}
 	for paragraph := range strings.Lines(tui.Clean(r.Answer)) {
@@ -215,6 +215,6 @@ func (p *printer) outcome(r Report) {
 			p.line(span{dim, "  To read them: CADRE_HOME=" + flat(r.State) + " cadre team log " + flat(r.Team)})
 		}
 	} else {
-		p.line(span{dim, "  The project was in " + flat(r.Folder) + " and is gone; --keep keeps it."})
+		p.line(span{dim, "  The project was in " + flat(r.Folder) + " and has been removed; --keep keeps it."})
 	}
 }

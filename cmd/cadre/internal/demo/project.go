@@ -65,7 +65,7 @@ func delivered(visit func(path string, data []byte) error) error {
 		if err != nil {
 			return err
 		}
-		// A checkout may have turned line ends around, which sh does not take.
+		// A checkout may have changed line ends to CRLF, which sh does not understand.
 		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 		return visit(strings.TrimPrefix(p, "project/"), data)
 	})

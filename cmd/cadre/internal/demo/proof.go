@@ -13,7 +13,7 @@ type Proof struct {
 	Refused int    `json:"refused"` // times that it failed, so that the task stayed open
 }
 
-// proof is what is known of the check of a task.
+// proof sums up what the check of a task did.
 func (r *Record) proof(t task.Task) Proof {
 	evidence, ok := t.Checked()
 	return Proof{
@@ -21,8 +21,8 @@ func (r *Record) proof(t task.Task) Proof {
 	}
 }
 
-// newEvidence is what came of a check between two states of a task, of which
-// before may be nil; ok is false when it did not run.
+// newEvidence is the result of a check that ran between two states of a task, of which
+// before may be nil; ok is false when none ran.
 func newEvidence(before *task.Task, now task.Task) (e task.Evidence, ok bool) {
 	if e, ok = now.Checked(); !ok || before == nil {
 		return e, ok

@@ -16,8 +16,8 @@ import (
 	"github.com/cadre-dev/cadre/tui"
 )
 
-// Record is what the events of a run come to: who took part, what became of the
-// tasks, what was written to whom. One goroutine at a time may use it.
+// Record sums up the events of a run: who took part, what became of the tasks, who
+// wrote what to whom. One goroutine at a time may use it.
 type Record struct {
 	Team   string // the newest one's name; "" when there was none
 	Tasks  []task.Task
@@ -50,7 +50,7 @@ type member struct {
 	lead, teammate  bool
 	gone            bool
 	busy            bool
-	doing           string // a call, or the text that it writes; "" between two things; not clean
+	doing           string // the current call, or the text being written; "" in between; not clean
 	broadcast       string // the text that it is sending to all
 }
 
@@ -62,7 +62,7 @@ func NewRecord() *Record {
 	return &Record{tally: event.NewTally(provider.Cost), refused: make(map[string]int)}
 }
 
-// Add takes the next event in.
+// Add adds the next event.
 func (r *Record) Add(ev event.Event) {
 	if r.started.IsZero() {
 		r.started = ev.At
@@ -162,7 +162,7 @@ func (r *Record) mailSent(sent event.MailSent) {
 	r.Mail = append(r.Mail, mail)
 }
 
-// nameOf is how the view calls the agent with this name in the team.
+// nameOf is the view's name for the agent with this name in the team.
 func (r *Record) nameOf(name string) string {
 	if name == mailbox.LeadName {
 		return leadName

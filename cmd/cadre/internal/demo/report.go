@@ -18,12 +18,12 @@ type Run struct {
 	After   Checks // when the team was done
 	Diff    Diff
 	Record  *Record
-	Err     error  // why the run did not come to its end; nil when it did
-	State   string // folder of the runtime's state; "" when it is gone
-	Kept    bool   // the project's folder stays
+	Err     error  // why the run was cut short; nil when it was not
+	State   string // folder of the runtime's state; "" when it was removed
+	Kept    bool   // the project's folder is not removed
 }
 
-// Report is what came of a demo. Its JSON form is the output of --json.
+// Report is the outcome of a demo. Its JSON form is the output of --json.
 type Report struct {
 	Result   string       `json:"result"`           // "passed" or "failed", as the project's checks say
 	Reason   string       `json:"reason,omitempty"` // why it failed

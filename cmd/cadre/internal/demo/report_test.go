@@ -26,7 +26,7 @@ func reported(t *testing.T, script []byte) Run {
 		run.Before = before
 	})
 	stream.End()
-	v := NewView(nil, Look{}, s.dir)
+	v := NewView(nil, Terminal{}, s.dir)
 	v.Consume(events)
 	commit, err := git(t.Context(), s.dir, "rev-parse", "HEAD")
 	if err != nil {
@@ -91,9 +91,9 @@ func TestReport(t *testing.T) {
 
 func TestPrintedReport(t *testing.T) {
 	run := reported(t, ScriptText())
-	for name, look := range map[string]Look{"wide": {Color: true}, "narrow": {Size: fixed(40, 0)}} {
+	for name, terminal := range map[string]Terminal{"wide": {Color: true}, "narrow": {Size: fixed(40, 0)}} {
 		var out bytes.Buffer
-		if err := NewReport(run).Print(&out, look); err != nil {
+		if err := NewReport(run).Print(&out, terminal); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
@@ -105,10 +105,10 @@ func TestPrintedReport(t *testing.T) {
 				t.Errorf("%s: %q is missing", name, want)
 			}
 		}
-		if colored := strings.ContainsRune(out.String(), 0x1b); colored != look.Color {
+		if colored := strings.ContainsRune(out.String(), 0x1b); colored != terminal.Color {
 			t.Errorf("%s: coloured %v", name, colored)
 		}
-		if look.Color && !strings.Contains(out.String(), "\x1b[32m+sum_of() {\x1b[0m") {
+		if terminal.Color && !strings.Contains(out.String(), "\x1b[32m+sum_of() {\x1b[0m") {
 			t.Error("the diff is not coloured")
 		}
 	}
@@ -119,7 +119,7 @@ func TestFailedReport(t *testing.T) {
 	run := reported(t, bytes.Replace(ScriptText(), []byte(wrong[0]), []byte(wrong[1]), 1))
 	r := NewReport(run)
 	var out bytes.Buffer
-	if err := r.Print(&out, Look{}); err != nil {
+	if err := r.Print(&out, Terminal{}); err != nil {
 		t.Fatal(err)
 	}
 	if r.Passed() || !strings.Contains(r.Reason, "the first: parse 84.08 is 8408 cents") {

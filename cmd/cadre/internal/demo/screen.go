@@ -10,18 +10,18 @@ import (
 // replaces. Every drawing is one write, so that nothing flickers or is torn.
 type screen struct {
 	out   io.Writer
-	drawn []int  // the widths of the lines of the status as it stands there
+	drawn []int  // the widths of the lines of the status as it was drawn
 	text  []byte // and how it was written
 }
 
 // print writes whole lines.
 func (s *screen) print(lines string) {
 	if lines != "" {
-		_, _ = io.WriteString(s.out, lines) // a reader that is gone is no reason to end the run
+		_, _ = io.WriteString(s.out, lines) // the run goes on without a reader
 	}
 }
 
-// redraw puts whole lines where the status stood, and the new status below them.
+// redraw replaces the status with whole lines, and draws the new status below them.
 func (s *screen) redraw(lines string, status []line, columns int, color bool) {
 	var below bytes.Buffer
 	for _, l := range status {
@@ -43,8 +43,8 @@ func (s *screen) redraw(lines string, status []line, columns int, color bool) {
 	_, _ = s.out.Write(b.Bytes()) // as above
 }
 
-// height is how many rows the status takes: a terminal that was made narrower
-// since has broken its lines.
+// height is how many rows the status has on the terminal, which wraps its lines when it
+// is made narrower.
 func (s *screen) height(columns int) int {
 	rows := 0
 	for _, width := range s.drawn {

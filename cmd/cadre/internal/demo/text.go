@@ -30,7 +30,7 @@ type span struct{ style, text string }
 // line is one line of output.
 type line []span
 
-// width counts the columns that the line takes.
+// width is the width of the line in columns.
 func (l line) width() int {
 	n := 0
 	for _, s := range l {
@@ -66,7 +66,7 @@ func (l line) pad(columns int) line {
 	return l
 }
 
-// render spells the line out, with or without colour, without a newline.
+// render is the line as text, with or without colour, without a newline.
 func (l line) render(color bool) string {
 	var b strings.Builder
 	for _, s := range l {

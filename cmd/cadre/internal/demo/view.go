@@ -17,24 +17,24 @@ import (
 // terminal, below them, the task list and the roster as they are now. It may
 // be used by one goroutine.
 type View struct {
-	look   Look
-	screen screen
-	record *Record
-	lines  *tui.Lines
-	news   *bytes.Buffer // what lines has written about the event that is being shown
+	terminal Terminal
+	screen   screen
+	record   *Record
+	lines    *tui.Lines
+	news     *bytes.Buffer // what lines has written about the event that is being shown
 }
 
 // NewView makes a view that writes to out and ignores its errors. Paths below
 // dir are shown without it. A nil out shows nothing; the record is kept all the
 // same.
-func NewView(out io.Writer, look Look, dir string) *View {
+func NewView(out io.Writer, terminal Terminal, dir string) *View {
 	if out == nil {
-		out, look = io.Discard, Look{}
+		out, terminal = io.Discard, Terminal{}
 	}
 	news := new(bytes.Buffer)
-	lines := tui.NewLines(news, tui.Look{Color: look.Color, Width: look.columns, Dir: dir})
+	lines := tui.NewLines(news, tui.Style{Color: terminal.Color, Width: terminal.columns, Dir: dir})
 	lines.Story, lines.Results = true, true
-	return &View{look: look, screen: screen{out: out}, record: NewRecord(), lines: lines, news: news}
+	return &View{terminal: terminal, screen: screen{out: out}, record: NewRecord(), lines: lines, news: news}
 }
 
 // Consume shows events until the sequence ends; it blocks for as long. The
@@ -48,23 +48,23 @@ func (v *View) Consume(events iter.Seq[event.Event]) {
 	v.show(false)
 }
 
-// Record is what the events came to. It is whole when Consume has returned.
+// Record sums up the events. It is complete when Consume has returned.
 func (v *View) Record() *Record { return v.record }
 
-// show prints the news, and draws the status below them or takes it away.
+// show prints the news, and draws or removes the status below them.
 func (v *View) show(status bool) {
 	news := v.news.String()
 	v.news.Reset()
-	if !v.look.Live {
+	if !v.terminal.Live {
 		v.screen.print(news)
 		return
 	}
-	columns, rows := v.look.size()
+	columns, rows := v.terminal.size()
 	var below []line
 	if status {
 		below = v.status(columns-1, rows)
 	}
-	v.screen.redraw(news, below, columns, v.look.Color)
+	v.screen.redraw(news, below, columns, v.terminal.Color)
 }
 
 // span is the agent's name in its colour.
@@ -84,8 +84,8 @@ func (v *View) nameWidth() int {
 	return min(width, 12)
 }
 
-// Rows that a status needs besides itself to be worth its place, and columns
-// from which on the roster stands beside the tasks.
+// How many rows must be left beside a status for it to be drawn, and from how many
+// columns on the roster is drawn beside the tasks.
 const (
 	rowsAbove  = 8
 	sideBySide = 96
@@ -131,7 +131,7 @@ func (v *View) taskLines() []line {
 	for _, t := range v.record.Tasks {
 		blockers := v.record.blockers(t)
 		if _, checked := t.Checked(); !checked {
-			t.Metadata = jsonx.Object{} // there is no room for what is to prove it
+			t.Metadata = jsonx.Object{} // there is no room for its check
 		}
 		one := span{plain, tui.TaskLine(t)}
 		switch {

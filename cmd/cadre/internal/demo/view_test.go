@@ -42,9 +42,9 @@ func TestLiveIsPlainInTheEnd(t *testing.T) {
 	events, dir := watched(t)
 	for _, width := range []int{120, 80, 59} {
 		term := newTerminal(t, width)
-		NewView(term, Look{Live: true, Color: true, Size: fixed(width, 40)}, dir).Consume(slices.Values(events))
+		NewView(term, Terminal{Live: true, Color: true, Size: fixed(width, 40)}, dir).Consume(slices.Values(events))
 		var plain bytes.Buffer
-		NewView(&plain, Look{Size: fixed(width, 0)}, dir).Consume(slices.Values(events))
+		NewView(&plain, Terminal{Size: fixed(width, 0)}, dir).Consume(slices.Values(events))
 		if got := strings.TrimRight(term.String(), "\n"); got != strings.TrimRight(plain.String(), "\n") {
 			t.Errorf("width %d: the terminal shows\n%s\nthe lines are\n%s", width, got, plain.String())
 		}
@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
 	events, dir := watched(t)
 	for _, width := range []int{120, 50} {
 		term := newTerminal(t, width)
-		v := NewView(term, Look{Live: true, Size: fixed(width, 40)}, dir)
+		v := NewView(term, Terminal{Live: true, Size: fixed(width, 40)}, dir)
 		blocked := false
 		term.watch = func() {
 			if term.frames%5 != 0 {
@@ -90,7 +90,7 @@ func TestSmallTerminals(t *testing.T) {
 	for rows, want := range map[int]string{6: "", 14: "…", 40: "cleo"} {
 		var last string
 		term := newTerminal(t, 80)
-		v := NewView(term, Look{Live: true, Size: fixed(80, rows)}, dir)
+		v := NewView(term, Terminal{Live: true, Size: fixed(80, rows)}, dir)
 		term.watch = func() {
 			if term.frames%5 == 0 && len(v.record.agents) == 4 && !v.record.agents[1].gone {
 				_, last, _ = strings.Cut(term.String(), "───")
@@ -134,7 +134,7 @@ func TestNarrowed(t *testing.T) {
 func TestPlainLines(t *testing.T) {
 	events, dir := watched(t)
 	var out bytes.Buffer
-	NewView(&out, Look{}, dir).Consume(slices.Values(events))
+	NewView(&out, Terminal{}, dir).Consume(slices.Values(events))
 	if strings.ContainsRune(out.String(), 0x1b) {
 		t.Error("escape sequences in plain output")
 	}
@@ -168,7 +168,7 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	}
 	events, dir := watched(t)
 	var out bytes.Buffer
-	NewView(&out, Look{Size: fixed(160, 0)}, dir).Consume(slices.Values(events))
+	NewView(&out, Terminal{Size: fixed(160, 0)}, dir).Consume(slices.Values(events))
 	// When it happens, and which teammate takes which task, differs.
 	varies := regexp.MustCompile(`(?m)^ *\d+\.\ds |\d\d:\d\d:\d\d|\b(ada|ben|cleo)\b`)
 	printed := varies.ReplaceAllString(out.String(), "")
@@ -227,17 +227,17 @@ func TestHostileText(t *testing.T) {
 		events = append(events, event.Event{Agent: agent, Body: body})
 	}
 	term := newTerminal(t, 80)
-	v := NewView(term, Look{Live: true, Size: fixed(80, 30)}, "/p")
+	v := NewView(term, Terminal{Live: true, Size: fixed(80, 30)}, "/p")
 	v.Consume(slices.Values(events))
 	report := NewReport(Run{
 		Project: Project{Dir: evil}, Model: evil, Record: v.Record(), Kept: true, State: evil,
 		After: Checks{Output: evil, Changed: []string{evil}, Results: []CheckResult{{evil, false, evil}}},
 		Diff:  Diff{Files: []FileDiff{{evil, 1, 1}}, Text: "+" + evil},
 	})
-	if err := report.Print(term, Look{}); err != nil {
+	if err := report.Print(term, Terminal{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Introduce(term, Look{}, Project{Dir: evil}, evil, Checks{}); err != nil {
+	if err := Introduce(term, Terminal{}, Project{Dir: evil}, evil, Checks{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsRune(term.String(), 0x202e) {
@@ -253,8 +253,8 @@ func TestLookOf(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	if look := LookOf(w, env(nil)); look.Live || look.Color {
-		t.Errorf("a pipe looks like %+v", look)
+	if terminal := TerminalOf(w, env(nil)); terminal.Live || terminal.Color {
+		t.Errorf("a pipe looks like %+v", terminal)
 	}
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -265,15 +265,15 @@ func TestLookOf(t *testing.T) {
 	if err := pty.Setsize(tty, &pty.Winsize{Cols: 77, Rows: 33}); err != nil {
 		t.Fatal(err)
 	}
-	look := LookOf(tty, env(nil))
-	if columns, rows := look.size(); !look.Live || !look.Color || columns != 77 || rows != 33 {
-		t.Errorf("a terminal looks like %+v, %d by %d", look, columns, rows)
+	terminal := TerminalOf(tty, env(nil))
+	if columns, rows := terminal.size(); !terminal.Live || !terminal.Color || columns != 77 || rows != 33 {
+		t.Errorf("a terminal looks like %+v, %d by %d", terminal, columns, rows)
 	}
-	if look := LookOf(tty, env(map[string]string{"NO_COLOR": "1"})); !look.Live || look.Color {
-		t.Errorf("with NO_COLOR it looks like %+v", look)
+	if terminal := TerminalOf(tty, env(map[string]string{"NO_COLOR": "1"})); !terminal.Live || terminal.Color {
+		t.Errorf("with NO_COLOR it looks like %+v", terminal)
 	}
-	if look := LookOf(tty, env(map[string]string{"TERM": "dumb"})); look.Live || look.Color {
-		t.Errorf("a dumb one looks like %+v", look)
+	if terminal := TerminalOf(tty, env(map[string]string{"TERM": "dumb"})); terminal.Live || terminal.Color {
+		t.Errorf("a dumb one looks like %+v", terminal)
 	}
 }
 

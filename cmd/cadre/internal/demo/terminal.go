@@ -7,8 +7,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Look says what the output may look like.
-type Look struct {
+// Terminal says what an output can show.
+type Terminal struct {
 	Live  bool // a terminal whose lower part can be redrawn in place
 	Color bool
 	// Size is asked for the columns and rows before each drawing; nil, or 0
@@ -16,17 +16,17 @@ type Look struct {
 	Size func() (columns, rows int)
 }
 
-// LookOf finds out what f can show. NO_COLOR takes the colours away; no
-// terminal, or TERM=dumb, the live part too.
-func LookOf(f *os.File, getenv func(string) string) Look {
+// TerminalOf finds out what f can show: no colours with NO_COLOR, and no live part
+// either when f is not a terminal or TERM is dumb.
+func TerminalOf(f *os.File, getenv func(string) string) Terminal {
 	fd := int(f.Fd())
 	if !term.IsTerminal(fd) || getenv("TERM") == "dumb" {
-		return Look{}
+		return Terminal{}
 	}
 	if runtime.GOOS == "windows" && getenv("WT_SESSION") == "" && getenv("TERM") == "" {
-		return Look{} // an old console, which would show the escape sequences
+		return Terminal{} // an old console, which would show the escape sequences
 	}
-	return Look{
+	return Terminal{
 		Live: true, Color: getenv("NO_COLOR") == "",
 		Size: func() (int, int) {
 			columns, rows, err := term.GetSize(fd)
@@ -39,25 +39,25 @@ func LookOf(f *os.File, getenv func(string) string) Look {
 }
 
 // columns is the width to draw for; 0: no limit.
-func (l Look) columns() int {
-	columns, _ := l.size()
+func (t Terminal) columns() int {
+	columns, _ := t.size()
 	return columns
 }
 
-func (l Look) size() (columns, rows int) {
-	if l.Size != nil {
-		columns, rows = l.Size()
+func (t Terminal) size() (columns, rows int) {
+	if t.Size != nil {
+		columns, rows = t.Size()
 	}
-	if l.Live && columns <= 0 {
+	if t.Live && columns <= 0 {
 		columns = 80
 	}
-	if l.Live && rows <= 0 {
+	if t.Live && rows <= 0 {
 		rows = 24
 	}
 	return columns, rows
 }
 
-// narrow is the width below which what can be left out is.
+// narrow is the width below which less important columns are left out.
 const narrow = 60
 
-func (l Look) isNarrow() bool { return l.columns() > 0 && l.columns() < narrow }
+func (t Terminal) isNarrow() bool { return t.columns() > 0 && t.columns() < narrow }
