@@ -39,9 +39,9 @@ type Ask struct {
 	Suggestions []Suggestion    `json:"suggestions,omitempty"`
 	Asked       time.Time       `json:"asked"`
 	Deadline    time.Time       `json:"deadline,omitzero"` // zero: none
-	// Answer is set while the answer is known and the asker is not done with it:
-	// its process was killed while the call waited, so the model has to be told,
-	// and to make the call again.
+	// Answer is set when the answer is known and has not reached the asker: its process
+	// was killed while the call waited, so the model has to learn of the answer and make
+	// the call again.
 	Answer *Answer `json:"answer,omitempty"`
 }
 
@@ -67,8 +67,8 @@ const (
 	RemoveDirectories = "removeDirectories"
 )
 
-// The values of Suggestion.Destination. The first two are gone with the session;
-// the others are settings files.
+// The values of Suggestion.Destination. The first two count until the session ends; the
+// others are settings files.
 const (
 	Session         = "session"
 	CLIArg          = "cliArg" // as if it had been said with a flag

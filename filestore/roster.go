@@ -168,17 +168,3 @@ func sameFlag(a, b *bool) bool {
 	}
 	return *a == *b
 }
-
-// ownRoster is a copy of which the caller may change every part.
-func ownRoster(c roster.Roster) roster.Roster {
-	c.Extra = c.Extra.Clone()
-	c.Members = slices.Clone(c.Members)
-	for i := range c.Members {
-		m := &c.Members[i]
-		m.Subscriptions, m.Extra = slices.Clone(m.Subscriptions), m.Extra.Clone()
-		if m.IsActive != nil {
-			m.IsActive = new(*m.IsActive)
-		}
-	}
-	return c
-}

@@ -89,7 +89,7 @@ func (s *seals) addLine(path string, line []byte) (err error) {
 }
 
 func (s *seals) Sealed(ctx context.Context, at mailbox.Address, m mailbox.Message, about string) (sealed bool, err error) {
-	defer wrap(&err, "look for the seal of a message for %s", at)
+	defer wrap(&err, "find the seal of a message for %s", at)
 	if at.Agent == "" {
 		return false, errNobody
 	}

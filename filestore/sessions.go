@@ -13,11 +13,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// What a listing reads of each transcript, and shows of its first prompt.
-const (
-	headBytes     = 1 << 20
-	firstAskRunes = 100
-)
+// headBytes is how much of each transcript a listing reads at most.
+const headBytes = 1 << 20
 
 func (ts *transcripts) List(ctx context.Context, project string) (infos []transcript.Info, err error) {
 	defer wrap(&err, "list sessions")
@@ -98,8 +95,8 @@ func (ts *transcripts) describe(path string, ref transcript.Ref) (transcript.Inf
 		if e.TeamName != "" && e.AgentName != "" {
 			info.Team, info.Agent = e.TeamName, e.AgentName
 		}
-		if e.Kind == transcript.KindUser && !e.Sidechain {
-			info.FirstAsk = shorten(transcript.WithoutReminders(transcript.JoinText(e.Message.Content)))
+		if info.FirstAsk == "" {
+			info.FirstAsk = e.Ask()
 		}
 		if info.FirstAsk != "" && info.Ref.Project != "" {
 			return journal.ErrStop
@@ -107,13 +104,4 @@ func (ts *transcripts) describe(path string, ref transcript.Ref) (transcript.Inf
 		return nil
 	})
 	return info, err
-}
-
-// shorten makes a prompt one short line.
-func shorten(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) <= firstAskRunes {
-		return string(runes)
-	}
-	return string(runes[:firstAskRunes]) + "…"
 }

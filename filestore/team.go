@@ -228,7 +228,7 @@ func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Ro
 			if r, err = ts.read(ctx, path); err != nil {
 				return err
 			}
-			c = ownRoster(r.config)
+			c = r.config.Clone()
 			if err = change(&c); err != nil {
 				return err
 			}

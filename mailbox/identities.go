@@ -19,17 +19,17 @@ func Identify(inbox []Message) {
 // Identities gives IDs to the messages of one inbox one by one, in its order.
 // The zero value is that of an empty inbox.
 //
-// An inbox may have a long history, so who follows one forgets it ([Identities.Forget]).
-// Equal messages have equal timestamps, and these grow along the inbox, nearly:
-// what is newer than all that was forgotten equals none of it. A message that is
-// not can be told apart only by who reads the whole inbox again; when that shows
-// that such messages come, nothing is forgotten.
+// An inbox may have a long history, so old messages are forgotten ([Identities.Forget]).
+// That is possible because equal messages have equal timestamps, and timestamps nearly
+// always grow along an inbox: a message that is newer than all the forgotten ones equals
+// none of them. For one that is not newer, the whole inbox has to be read again; once such
+// messages have come, nothing is forgotten any more.
 type Identities struct {
 	seen   map[digest]int32 // how often each was there
 	recent []dated          // the newest that can be forgotten, the oldest first
 	before string           // no message older than the recent ones has a later timestamp
 	forgot bool             // something was forgotten
-	late   bool             // a message came that would have had to be told from forgotten ones
+	late   bool             // a message came that was not newer than the forgotten ones
 }
 
 type digest [12]byte
@@ -39,8 +39,9 @@ type dated struct {
 	at string
 }
 
-// remembered is how many messages are not forgotten: that many may stand between
-// two messages whose senders' clocks differ, or who waited for the inbox.
+// remembered is how many messages are not forgotten. That many may come between a message
+// and its place by timestamp, because its sender's clock is slow or the sender had to wait
+// for the inbox.
 const remembered = 4096
 
 // Next returns the ID of the next message. After [Identities.Forget] it must be one
@@ -68,13 +69,12 @@ func (d digest) id(occurrence int32) ID {
 	return ID(hex.EncodeToString(d[:]) + "-" + strconv.Itoa(int(occurrence)))
 }
 
-// CanIdentify reports whether Next knows how many messages equal to m there were.
+// CanIdentify reports whether Next knows how many messages equal to m came before.
 func (s *Identities) CanIdentify(m Message) bool {
 	return !s.forgot || !isPlain(m.Timestamp) || m.Timestamp > s.before
 }
 
-// Forget drops the memory of messages which later ones can be told from by their
-// timestamps.
+// Forget drops old messages, from which later ones differ by their timestamps.
 func (s *Identities) Forget() {
 	if s.late {
 		s.recent = nil

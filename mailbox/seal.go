@@ -8,8 +8,8 @@ import "context"
 // Implementations pass the suite in internal/storetest. All methods may be called
 // from any goroutine and any process at once.
 type Seals interface {
-	// Seal vouches for a message that is about to be posted: a reader may be
-	// faster than the poster. about binds it to something that stands in no
+	// Seal seals a message that is about to be posted. The seal comes first, because a
+	// reader may be faster than the poster. about binds it to something that stands in no
 	// field of it, like the digest of an approved input; "" to nothing more.
 	// When it returns nil the seal survives the kill of any process. A seal of a
 	// message that is not posted after all does no harm.

@@ -15,7 +15,7 @@ type seals struct {
 	all map[string]map[seal]struct{} // by the path that their file would have
 }
 
-// seal is what one vouches for.
+// seal is what a seal covers.
 type seal struct{ from, timestamp, text, about string }
 
 func sealOf(m mailbox.Message, about string) seal {
@@ -44,7 +44,7 @@ func (s *seals) Seal(ctx context.Context, to mailbox.Address, m mailbox.Message,
 func (s *seals) Sealed(ctx context.Context, at mailbox.Address, m mailbox.Message, about string) (bool, error) {
 	path, err := sealsPath(ctx, at)
 	if err != nil {
-		return false, fmt.Errorf("look for the seal of a message for %s: %w", at, err)
+		return false, fmt.Errorf("find the seal of a message for %s: %w", at, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package memstore keeps what filestore keeps, in memory: for tests, and for
-// sessions that are not to leave anything behind.
+// Package memstore keeps in memory what filestore keeps in files: for tests, and for
+// sessions that must not leave anything behind.
 package memstore
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// root makes names that are the same file in the layout the same thing here.
+// root gives things the paths that they would have as files, so that two names of one file
+// are one thing here too.
 const root layout.Root = "memory:"
 
 // Store keeps the state of one process.
@@ -52,19 +53,19 @@ func (s *Store) Mail() mailbox.Store { return &s.mail }
 // Tasks keeps the task lists.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Teams keeps the rosters; a team takes along its mail and what is ours about it.
+// Teams keeps the rosters. With a team, its mail, seals, records and presence are removed.
 func (s *Store) Teams() roster.Store { return &wholeTeams{&s.teams, s} }
 
-// Seals says which mail our own runtime wrote.
+// Seals keeps which mail our own runtime wrote.
 func (s *Store) Seals() mailbox.Seals { return &s.seals }
 
-// Records keeps what is ours alone about a team.
+// Records keeps the private records of a team.
 func (s *Store) Records() roster.Records { return &s.records }
 
-// Presence says which agents have a process of their own: all in this one.
+// Presence says which agents run, all of them in this process.
 func (s *Store) Presence() roster.Presence { return &s.presence }
 
-// Desk is where open questions lie.
+// Desk is where open questions are found.
 func (s *Store) Desk() ask.Desk { return &s.desk }
 
 // Asks keeps the asks of one session.
@@ -83,11 +84,11 @@ func (s *Store) Asks(ref transcript.Ref) ask.Store {
 // Jobs keeps the jobs of one session.
 func (s *Store) Jobs(ref transcript.Ref) job.Store { return &sessionJobs{&s.jobs, ref} }
 
-// removeBelow drops what would lie in a folder.
+// removeBelow drops what would be in a folder.
 func removeBelow[T any](byPath map[string]T, folder string) {
 	folder += string(filepath.Separator)
 	maps.DeleteFunc(byPath, func(path string, _ T) bool { return strings.HasPrefix(path, folder) })
 }
 
-// Close is there for the symmetry with filestore; there is nothing to close.
+// Close does nothing; it makes a Store interchangeable with that of filestore.
 func (s *Store) Close() error { return nil }

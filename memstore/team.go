@@ -16,7 +16,7 @@ type teams struct {
 	configs map[string]roster.Roster // by the path that their file would have
 }
 
-// wholeTeams removes with a team what would lie in its folder.
+// wholeTeams removes with a team what would be in its folder.
 type wholeTeams struct {
 	*teams
 	store *Store
@@ -57,7 +57,7 @@ func (ts *teams) create(ctx context.Context, c roster.Roster) error {
 	if ts.configs == nil {
 		ts.configs = make(map[string]roster.Roster)
 	}
-	ts.configs[ts.key(c.Name)] = copied(c)
+	ts.configs[ts.key(c.Name)] = c.Clone()
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (ts *teams) Load(_ context.Context, name string) (roster.Roster, error) {
 	if !ok {
 		return roster.Roster{}, fmt.Errorf("load team %q: %w", name, roster.ErrNotFound)
 	}
-	return copied(c), nil
+	return c.Clone(), nil
 }
 
 func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
@@ -83,7 +83,7 @@ func (ts *teams) Update(ctx context.Context, name string, change func(*roster.Ro
 	if err != nil {
 		return roster.Roster{}, fmt.Errorf("update team %q: %w", name, err)
 	}
-	return copied(c), nil
+	return c.Clone(), nil
 }
 
 func (ts *teams) update(ctx context.Context, name string, change func(*roster.Roster) error) (roster.Roster, error) {
@@ -96,11 +96,11 @@ func (ts *teams) update(ctx context.Context, name string, change func(*roster.Ro
 	if !ok {
 		return c, roster.ErrNotFound
 	}
-	c = copied(c)
+	c = c.Clone()
 	if err := change(&c); err != nil {
 		return c, err
 	}
-	ts.configs[ts.key(name)] = copied(c)
+	ts.configs[ts.key(name)] = c.Clone()
 	return c, nil
 }
 
@@ -122,26 +122,11 @@ func (ts *teams) List(context.Context) ([]roster.Roster, error) {
 	defer ts.mu.Unlock()
 	var list []roster.Roster
 	for _, c := range ts.configs {
-		list = append(list, copied(c))
+		list = append(list, c.Clone())
 	}
 	slices.SortFunc(list, func(a, b roster.Roster) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
-// key is what two names have in common that are one team.
+// key is the same for two names of one team.
 func (ts *teams) key(name string) string { return root.TeamConfig(name) }
-
-// copied shares nothing with c that either side may change.
-func copied(c roster.Roster) roster.Roster {
-	c.Members = slices.Clone(c.Members)
-	for i := range c.Members {
-		m := &c.Members[i]
-		m.Subscriptions, m.Extra = slices.Clone(m.Subscriptions), m.Extra.Clone()
-		if m.IsActive != nil {
-			active := *m.IsActive
-			m.IsActive = &active
-		}
-	}
-	c.Extra = c.Extra.Clone()
-	return c
-}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -100,35 +99,19 @@ func (ts *transcripts) List(_ context.Context, project string) ([]transcript.Inf
 		if ref.Agent != "" || s.entries == nil || project != "" && ref.Project != project {
 			continue
 		}
-		info := transcript.Info{Ref: ref, Updated: s.updated, Size: s.size, FirstAsk: firstAsk(s.entries)}
+		info := transcript.Info{Ref: ref, Updated: s.updated, Size: s.size}
 		for _, e := range s.entries {
-			if e.TeamName != "" && e.AgentName != "" {
+			if info.FirstAsk == "" {
+				info.FirstAsk = e.Ask()
+			}
+			if info.Team == "" && e.TeamName != "" && e.AgentName != "" {
 				info.Team, info.Agent = e.TeamName, e.AgentName
-				break
 			}
 		}
 		infos = append(infos, info)
 	}
 	slices.SortFunc(infos, func(a, b transcript.Info) int { return b.Updated.Compare(a.Updated) })
 	return infos, nil
-}
-
-const firstAskRunes = 100
-
-func firstAsk(entries []transcript.Entry) string {
-	for _, e := range entries {
-		if e.Kind != transcript.KindUser || e.Sidechain {
-			continue
-		}
-		text := []rune(strings.Join(strings.Fields(transcript.WithoutReminders(transcript.JoinText(e.Message.Content))), " "))
-		if len(text) > firstAskRunes {
-			return string(text[:firstAskRunes]) + "…"
-		}
-		if len(text) > 0 {
-			return string(text)
-		}
-	}
-	return ""
 }
 
 func (ts *transcripts) Remove(_ context.Context, ref transcript.Ref) error {

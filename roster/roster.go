@@ -2,6 +2,7 @@ package roster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -40,6 +41,21 @@ type Member struct {
 	BackendType      string       `json:"backendType,omitempty"` // "" for the lead
 	IsActive         *bool        `json:"isActive,omitempty"`    // only pane teammates write it
 	Extra            jsonx.Object `json:"extra"`
+}
+
+// Clone is a copy of which every part may be changed.
+func (c *Roster) Clone() Roster {
+	copied := *c
+	copied.Extra = c.Extra.Clone()
+	copied.Members = slices.Clone(c.Members)
+	for i := range copied.Members {
+		m := &copied.Members[i]
+		m.Subscriptions, m.Extra = slices.Clone(m.Subscriptions), m.Extra.Clone()
+		if m.IsActive != nil {
+			m.IsActive = new(*m.IsActive)
+		}
+	}
+	return copied
 }
 
 // Find returns the member with this name, or nil.

@@ -10,7 +10,7 @@ import (
 // Apply works out what a change to the task with this id does to the list. It
 // returns the outcome and the other tasks that must be written too; list itself
 // is not changed. For Status Deleted, the outcome's After has that status and
-// the task is to be removed.
+// the store removes the task.
 //
 // Rules beyond the observed ones (facts: claude-code §3.3, §3.4), where the
 // original has a defect: an edge to a missing task, to itself or that closes a
@@ -124,7 +124,7 @@ func mirror(list []Task, others map[string]*Task, id string, change func(*Task) 
 	}
 }
 
-// without returns the tasks that have an edge to id, with the edge taken off.
+// without returns the tasks that have an edge to id, without that edge.
 func without(list []Task, id string) []Task {
 	var changed []Task
 	is := func(other string) bool { return other == id }

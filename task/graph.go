@@ -5,44 +5,49 @@ import (
 	"slices"
 )
 
-// Blockers lists the ids in t.BlockedBy that hold t back: those of tasks in the
-// list that are not completed. An id that names no task holds nothing back.
+// Blockers lists the ids in t.BlockedBy that block t: those of tasks in the list that are
+// not completed. An id that names no task blocks nothing.
 func Blockers(list []Task, t Task) []string {
-	status := make(map[string]Status, len(list))
-	for _, other := range list {
-		status[other.ID] = other.Status
-	}
+	status := statusIn(list)
 	var open []string
 	for _, id := range t.BlockedBy {
-		if s, ok := status[id]; ok && s != Completed {
+		if blocks(status, id) {
 			open = append(open, id)
 		}
 	}
 	return open
 }
 
-// Claimable reports whether anybody may take t: pending, unassigned, not held
-// back, and not another program's bookkeeping.
-func Claimable(list []Task, t Task) bool {
-	return t.Status == Pending && t.Owner == "" && !t.Internal() && len(Blockers(list, t)) == 0
-}
+// Claimable reports whether anybody may claim t: pending, unassigned, not blocked, and not
+// another program's bookkeeping.
+func Claimable(list []Task, t Task) bool { return ClaimableIn(statusIn(list), &t) }
 
-// FirstClaimable returns the index of the first claimable task of the list in
-// its order, or -1. It is linear in the size of the list.
+// FirstClaimable returns the index of the first claimable task of the list in its order, or
+// -1. It is linear in the size of the list.
 func FirstClaimable(list []Task) int {
-	status := make(map[string]Status, len(list))
-	for _, t := range list {
-		status[t.ID] = t.Status
-	}
-	find := func(id string) (Status, bool) { s, ok := status[id]; return s, ok }
-	return slices.IndexFunc(list, func(t Task) bool { return ClaimableIn(find, &t) })
+	status := statusIn(list)
+	return slices.IndexFunc(list, func(t Task) bool { return ClaimableIn(status, &t) })
 }
 
 // ClaimableIn is [Claimable] in a list of any form: status finds a task of it by
 // its id. t is not changed.
 func ClaimableIn(status func(id string) (Status, bool), t *Task) bool {
-	held := func(id string) bool { s, ok := status(id); return ok && s != Completed }
-	return t.Status == Pending && t.Owner == "" && !t.Internal() && !slices.ContainsFunc(t.BlockedBy, held)
+	return t.Status == Pending && t.Owner == "" && !t.Internal() &&
+		!slices.ContainsFunc(t.BlockedBy, func(id string) bool { return blocks(status, id) })
+}
+
+func statusIn(list []Task) func(id string) (Status, bool) {
+	status := make(map[string]Status, len(list))
+	for _, t := range list {
+		status[t.ID] = t.Status
+	}
+	return func(id string) (Status, bool) { s, ok := status[id]; return s, ok }
+}
+
+// blocks reports whether the task with this id blocks those that wait for it.
+func blocks(status func(id string) (Status, bool), id string) bool {
+	s, ok := status(id)
+	return ok && s != Completed
 }
 
 // CheckEdges reports a self-dependency, an edge to a task that does not exist,
@@ -63,7 +68,7 @@ func CheckEdges(list []Task, id string, addBlocks, addBlockedBy []string) error 
 			return fmt.Errorf("task #%s: %w", other, ErrNotFound)
 		}
 	}
-	// blockers maps a task to what holds it back, with the new edges in it.
+	// blockers maps a task to those that block it, with the new edges.
 	blockers := make(map[string][]string, len(list))
 	for _, t := range list {
 		blockers[t.ID] = slices.Clone(t.BlockedBy)

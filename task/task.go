@@ -12,7 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/internal/jsonx"
 )
 
-// Status is where a task stands.
+// Status is how far a task is.
 type Status string
 
 // The statuses on the wire. Deleted is a change that removes the task; it is
@@ -24,10 +24,9 @@ const (
 	Deleted    Status = "deleted"
 )
 
-// Task is one item of a list (facts: claude-code §3). Edges stand on both
-// sides: if a blocks b, then a.Blocks has b and b.BlockedBy has a. A completed
-// blocker stays in BlockedBy; whether a task is blocked is worked out by
-// [Blockers].
+// Task is one item of a list (facts: claude-code §3). Both ends of an edge have it: if a
+// blocks b, then a.Blocks has b and b.BlockedBy has a. A completed blocker stays in
+// BlockedBy; [Blockers] says whether a task is blocked.
 type Task struct {
 	ID          string
 	Subject     string

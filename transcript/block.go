@@ -14,7 +14,7 @@ import (
 // BlockType is the "type" of a content block on the wire.
 type BlockType string
 
-// The block types that we make or look into. A block of any other type is kept
+// The block types that we make or read. A block of any other type is kept
 // verbatim in [Block.Raw].
 const (
 	Text             BlockType = "text"

@@ -26,3 +26,19 @@ func WithoutReminders(text string) string {
 		from = i
 	}
 }
+
+// askLength is how many characters of a prompt a listing shows.
+const askLength = 100
+
+// Ask is the prompt of an entry in one short line, for a listing of sessions; "" when the
+// entry has none.
+func (e Entry) Ask() string {
+	if e.Kind != KindUser || e.Sidechain {
+		return ""
+	}
+	line := []rune(strings.Join(strings.Fields(WithoutReminders(JoinText(e.Message.Content))), " "))
+	if len(line) > askLength {
+		return string(line[:askLength]) + "…"
+	}
+	return string(line)
+}

@@ -45,9 +45,9 @@ type Store interface {
 	// Exists reports whether an entry of a transcript was kept, and reads no further
 	// than that.
 	Exists(ctx context.Context, ref Ref) (bool, error)
-	// Fork copies a transcript, as it is now and whoever holds it, to a session that
-	// does not exist, whose name all of the copy bears. With receipts, the copy takes
-	// the place of the original: what that was shown counts as shown to it too.
+	// Fork copies a transcript as it is now, whoever holds it, to a session that does not
+	// exist yet; every entry of the copy has the id of that session. With receipts, the
+	// copy replaces the original: mail that the original was shown is not shown again.
 	// [ErrNotFound] when there is nothing to copy; an error that wraps
 	// [fs.ErrExist] when there is something already.
 	Fork(ctx context.Context, from, to Ref, receipts bool) error

@@ -15,9 +15,9 @@ type Call struct {
 	N    int
 	Op   string
 	Path string
-	// Changes says that the call may change what is stored. The others only look at
-	// it, or lock, or wait for the disk: a process that is killed before one of these
-	// leaves what it would leave if it were killed before the next.
+	// Changes says that the call may change what is stored. The others read, lock, or wait
+	// for the disk: a process that is killed before one of these leaves the same files as
+	// one that is killed before the next call.
 	Changes bool
 }
 

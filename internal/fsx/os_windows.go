@@ -10,7 +10,7 @@ import (
 
 const canSyncDir = false
 
-// openNoFollow looks before it opens: the system has no flag for it here.
+// openNoFollow checks the path before it opens it: this system has no flag for that.
 func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -7,21 +7,23 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Asks checks an implementation of [ask.Store]. The second handle is opened
+// askSuite checks an implementation of [ask.Store]. The second handle is opened
 // when the first is not used any more, as after a restart.
-func Asks(t *testing.T, open func(t *testing.T) (first ask.Store, reopen func() ask.Store)) {
+func askSuite(t *testing.T, open Open[Stores]) {
+	ref := transcript.Ref{Project: "/p", Session: session1}
 	t.Run("answers", func(t *testing.T) {
-		first, reopen := open(t)
-		answerAsks(t, first, reopen)
+		a, b := open(t)
+		answerAsks(t, a.Asks(ref), func() ask.Store { return b.Asks(ref) })
 	})
 	t.Run("cancelled", func(t *testing.T) {
-		first, reopen := open(t)
-		if err := first.Put(ended(), question("q1")); err == nil {
+		a, b := open(t)
+		if err := a.Asks(ref).Put(ended(), question("q1")); err == nil {
 			t.Error("a question was kept under a cancelled context")
 		}
-		equal(t, "pending", pending(t, reopen()), []string{})
+		equal(t, "pending", pending(t, b.Asks(ref)), []string{})
 	})
 }
 

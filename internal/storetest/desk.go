@@ -14,9 +14,9 @@ import (
 	"github.com/cadre-dev/cadre/ask"
 )
 
-// Desk checks an implementation of [ask.Desk].
-func Desk(t *testing.T, open Open[State]) {
-	tests := map[string]func(*testing.T, State, State){
+// deskSuite checks an implementation of [ask.Desk].
+func deskSuite(t *testing.T, open Open[Stores]) {
+	tests := map[string]func(*testing.T, Stores, Stores){
 		"questions lie there":     layQuestions,
 		"an answer is left":       leaveAnswer,
 		"for this very question":  otherQuestion,
@@ -42,7 +42,7 @@ func asked(id string, late int) ask.Ask {
 	return a
 }
 
-func openAsks(t *testing.T, s State) []ask.Ask {
+func openAsks(t *testing.T, s Stores) []ask.Ask {
 	t.Helper()
 	asks, err := s.Desk().Open(t.Context())
 	check(t, err)
@@ -50,7 +50,7 @@ func openAsks(t *testing.T, s State) []ask.Ask {
 }
 
 // left checks what answer was left; nil for none.
-func left(t *testing.T, s State, a ask.Ask, want *ask.Answer) {
+func left(t *testing.T, s Stores, a ask.Ask, want *ask.Answer) {
 	t.Helper()
 	got, ok, err := s.Desk().Left(t.Context(), a)
 	check(t, err)
@@ -62,7 +62,7 @@ func left(t *testing.T, s State, a ask.Ask, want *ask.Answer) {
 	}
 }
 
-func layQuestions(t *testing.T, a, b State) {
+func layQuestions(t *testing.T, a, b Stores) {
 	equal(t, "empty desk", len(openAsks(t, a)), 0)
 	check(t, a.Desk().Lay(t.Context(), asked("ask-3", 3)))
 	check(t, b.Desk().Lay(t.Context(), asked("ask-1", 5)))
@@ -90,7 +90,7 @@ func layQuestions(t *testing.T, a, b State) {
 	}
 }
 
-func leaveAnswer(t *testing.T, a, b State) {
+func leaveAnswer(t *testing.T, a, b Stores) {
 	q := question("ask-1")
 	fails(t, "answer to nothing", a.Desk().Leave(t.Context(), "ask-1", ask.Answer{Allow: true}), ask.ErrUnknown)
 	check(t, a.Desk().Lay(t.Context(), q))
@@ -99,7 +99,7 @@ func leaveAnswer(t *testing.T, a, b State) {
 	answer := ask.Answer{Allow: true, Message: "<ok> & go", UpdatedInput: json.RawMessage(`{"command":"ls <y>"}`),
 		Updates: q.Suggestions, By: "person"}
 	check(t, b.Desk().Leave(t.Context(), "ask-1", answer))
-	for _, s := range []State{a, b} {
+	for _, s := range []Stores{a, b} {
 		left(t, s, q, &answer)
 		fails(t, "second answer", s.Desk().Leave(t.Context(), "ask-1", ask.Answer{}), ask.ErrAnswered)
 	}
@@ -108,7 +108,7 @@ func leaveAnswer(t *testing.T, a, b State) {
 	equal(t, "still there", openAsks(t, b), []ask.Ask{q}, deskOptions)
 }
 
-func otherQuestion(t *testing.T, a, b State) {
+func otherQuestion(t *testing.T, a, b Stores) {
 	q := question("ask-1")
 	check(t, a.Desk().Lay(t.Context(), q))
 	check(t, b.Desk().Leave(t.Context(), "ask-1", ask.Answer{Allow: true}))
@@ -123,7 +123,7 @@ func otherQuestion(t *testing.T, a, b State) {
 	left(t, a, other, &ask.Answer{Message: "no"})
 }
 
-func leaveAtOnce(t *testing.T, a, b State) {
+func leaveAtOnce(t *testing.T, a, b Stores) {
 	for round := range 5 {
 		q := question(fmt.Sprint("ask-", round))
 		check(t, a.Desk().Lay(t.Context(), q))
@@ -131,7 +131,7 @@ func leaveAtOnce(t *testing.T, a, b State) {
 		var winner ask.Answer
 		var wg sync.WaitGroup
 		for n := range 6 {
-			s := []State{a, b}[n%2]
+			s := []Stores{a, b}[n%2]
 			wg.Go(func() {
 				answer := ask.Answer{Allow: n%2 == 0, Message: fmt.Sprint(n)}
 				switch err := s.Desk().Leave(t.Context(), q.ID, answer); {
@@ -149,7 +149,7 @@ func leaveAtOnce(t *testing.T, a, b State) {
 	}
 }
 
-func clearQuestion(t *testing.T, a, b State) {
+func clearQuestion(t *testing.T, a, b Stores) {
 	check(t, a.Desk().Clear(t.Context(), "ask-1"))
 	q := question("ask-1")
 	for range 2 {
@@ -165,7 +165,7 @@ func clearQuestion(t *testing.T, a, b State) {
 	}
 }
 
-func watchDesk(t *testing.T, a, b State) {
+func watchDesk(t *testing.T, a, b Stores) {
 	signal, stop := b.Desk().Watch()
 	local, stopLocal := a.Desk().Watch()
 	defer stopLocal()
@@ -189,7 +189,7 @@ func watchDesk(t *testing.T, a, b State) {
 	stop()
 }
 
-func deskCancelled(t *testing.T, a, b State) {
+func deskCancelled(t *testing.T, a, b Stores) {
 	q := question("ask-1")
 	if err := a.Desk().Lay(ended(), q); err == nil {
 		t.Error("laid under a cancelled context")
@@ -205,7 +205,7 @@ func deskCancelled(t *testing.T, a, b State) {
 		t.Error("listed under a cancelled context")
 	}
 	if _, _, err := a.Desk().Left(ended(), q); err == nil {
-		t.Error("looked under a cancelled context")
+		t.Error("searched under a cancelled context")
 	}
 	left(t, b, q, nil)
 	equal(t, "questions", openAsks(t, b), []ask.Ask{q}, deskOptions)

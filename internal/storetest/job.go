@@ -6,24 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/transcript"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Jobs checks an implementation of [job.Store]. The second way to open is used
+// jobSuite checks an implementation of [job.Store]. The second way to open is used
 // when the first is not any more, as after a restart.
-func Jobs(t *testing.T, open func(t *testing.T) (first, second func(transcript.Ref) job.Store)) {
+func jobSuite(t *testing.T, open Open[Stores]) {
 	tests := map[string]func(t *testing.T, first, second func(transcript.Ref) job.Store){
 		"begin and end":     endJobs,
-		"settle":            settleJobs,
+		"end unfinished":    endUnfinishedJobs,
 		"many end at once":  endAtOnce,
 		"nothing cancelled": jobsCancelled,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			first, second := open(t)
-			test(t, first, second)
+			a, b := open(t)
+			test(t, a.Jobs, b.Jobs)
 		})
 	}
 }
@@ -77,7 +78,7 @@ func endJobs(t *testing.T, first, second func(transcript.Ref) job.Store) {
 	allJobs(t, second(agentJobs), "of an agent")
 }
 
-func settleJobs(t *testing.T, first, second func(transcript.Ref) job.Store) {
+func endUnfinishedJobs(t *testing.T, first, second func(transcript.Ref) job.Store) {
 	other := transcript.Ref{Project: "/p", Session: "another"}
 	for _, ref := range []transcript.Ref{mainJobs, agentJobs, other} {
 		s := first(ref)
@@ -123,7 +124,7 @@ func jobsCancelled(t *testing.T, first, second func(transcript.Ref) job.Store) {
 	s := first(mainJobs)
 	check(t, s.Begin(t.Context(), begun("a1")))
 	for what, err := range map[string]error{
-		"begin": s.Begin(ended(), begun("a2")), "end": s.End(ended(), "a1", endOf("x")), "settle": s.EndUnfinished(ended(), endOf("x")),
+		"begin": s.Begin(ended(), begun("a2")), "end": s.End(ended(), "a1", endOf("x")), "end unfinished": s.EndUnfinished(ended(), endOf("x")),
 	} {
 		if err == nil {
 			t.Errorf("%s under a cancelled context", what)

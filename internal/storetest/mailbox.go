@@ -13,8 +13,8 @@ import (
 
 var objects = cmp.Transformer("object", func(o jsonx.Object) string { return string(jsonx.MustMarshal(o)) })
 
-// Mailbox checks an implementation of [mailbox.Store].
-func Mailbox(t *testing.T, open Open[mailbox.Store]) {
+// mailboxSuite checks an implementation of [mailbox.Store].
+func mailboxSuite(t *testing.T, open Open[mailbox.Store]) {
 	tests := map[string]func(*testing.T, mailbox.Store, mailbox.Store){
 		"an absent inbox is empty":          absentInbox,
 		"what is posted is read":            postAndRead,

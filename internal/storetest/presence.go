@@ -11,15 +11,15 @@ import (
 	"github.com/cadre-dev/cadre/roster"
 )
 
-// Presence checks an implementation of [roster.Presence].
-func Presence(t *testing.T, open Open[State]) {
-	tests := map[string]func(*testing.T, State, State){
-		"enter and leave":         enterAndLeave,
-		"each name has its place": places,
-		"one of many enters":      enterAtOnce,
-		"looks keep nobody out":   enterUnderLooks,
-		"no place":                noPlace,
-		"made anew":               placeInNewTeam,
+// presenceSuite checks an implementation of [roster.Presence].
+func presenceSuite(t *testing.T, open Open[Stores]) {
+	tests := map[string]func(*testing.T, Stores, Stores){
+		"enter and leave":           enterAndLeave,
+		"each name has its place":   places,
+		"one of many enters":        enterAtOnce,
+		"a search keeps nobody out": enterDuringSearches,
+		"no place":                  noPlace,
+		"made anew":                 placeInNewTeam,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func Presence(t *testing.T, open Open[State]) {
 
 func at(agent string) mailbox.Address { return mailbox.Address{Team: "t", Agent: agent} }
 
-func enter(t *testing.T, s State, who mailbox.Address) (leave func() error) {
+func enter(t *testing.T, s Stores, who mailbox.Address) (leave func() error) {
 	t.Helper()
 	leave, err := s.Presence().Enter(t.Context(), who)
 	check(t, err)
@@ -40,7 +40,7 @@ func enter(t *testing.T, s State, who mailbox.Address) (leave func() error) {
 }
 
 // present checks who has a place: this process, or nobody.
-func present(t *testing.T, s State, who mailbox.Address, want bool) {
+func present(t *testing.T, s Stores, who mailbox.Address, want bool) {
 	t.Helper()
 	p, ok, err := s.Presence().Find(t.Context(), who)
 	check(t, err)
@@ -54,11 +54,11 @@ func present(t *testing.T, s State, who mailbox.Address, want bool) {
 
 func isThis(p roster.Process) bool { return p.PID == os.Getpid() && p.Host != "" && !p.Since.IsZero() }
 
-func enterAndLeave(t *testing.T, a, b State) {
+func enterAndLeave(t *testing.T, a, b Stores) {
 	w1 := at("w1")
 	present(t, a, w1, false)
 	leave := enter(t, a, w1)
-	for _, s := range []State{a, b, a, b} {
+	for _, s := range []Stores{a, b, a, b} {
 		present(t, s, w1, true)
 		_, err := s.Presence().Enter(t.Context(), w1)
 		var other *roster.PresentError
@@ -76,7 +76,7 @@ func enterAndLeave(t *testing.T, a, b State) {
 	present(t, a, w1, false)
 }
 
-func places(t *testing.T, a, b State) {
+func places(t *testing.T, a, b Stores) {
 	check(t, a.Teams().Create(t.Context(), newRoster("t2")))
 	var leaves []func() error
 	for _, who := range []mailbox.Address{at("w1"), at("W1"), at("a b"), at("a-b"), at("../x"), {Team: "t2", Agent: "w1"}} {
@@ -90,13 +90,13 @@ func places(t *testing.T, a, b State) {
 	}
 }
 
-func enterAtOnce(t *testing.T, a, b State) {
+func enterAtOnce(t *testing.T, a, b Stores) {
 	for range 5 {
 		var in atomic.Int32
 		var leave func() error
 		var wg sync.WaitGroup
 		for n := range 6 {
-			s := []State{a, b}[n%2]
+			s := []Stores{a, b}[n%2]
 			wg.Go(func() {
 				l, err := s.Presence().Enter(t.Context(), at("w1"))
 				var other *roster.PresentError
@@ -116,8 +116,8 @@ func enterAtOnce(t *testing.T, a, b State) {
 	}
 }
 
-// Who looks for an agent keeps it from nothing, and sees it as soon as it is in.
-func enterUnderLooks(t *testing.T, a, b State) {
+// A search for an agent keeps it from nothing, and finds it as soon as it has entered.
+func enterDuringSearches(t *testing.T, a, b Stores) {
 	var wg sync.WaitGroup
 	over := make(chan struct{})
 	for range 2 {
@@ -148,19 +148,19 @@ func enterUnderLooks(t *testing.T, a, b State) {
 	wg.Wait()
 }
 
-func noPlace(t *testing.T, a, _ State) {
+func noPlace(t *testing.T, a, _ Stores) {
 	for _, who := range []mailbox.Address{{Team: "t"}, {Agent: "w1"}} {
 		if _, err := a.Presence().Enter(t.Context(), who); err == nil {
 			t.Errorf("entered the place of %q", who)
 		}
 		if _, _, err := a.Presence().Find(t.Context(), who); err == nil {
-			t.Errorf("looked for %q", who)
+			t.Errorf("searched for %q", who)
 		}
 	}
-	gone := mailbox.Address{Team: "missing", Agent: "w1"}
-	_, err := a.Presence().Enter(t.Context(), gone)
+	missing := mailbox.Address{Team: "missing", Agent: "w1"}
+	_, err := a.Presence().Enter(t.Context(), missing)
 	fails(t, "enter in no team", err, roster.ErrNotFound)
-	present(t, a, gone, false)
+	present(t, a, missing, false)
 	check(t, a.Teams().Create(t.Context(), newRoster("missing"))) // nothing of it was made
 	if _, err := a.Presence().Enter(ended(), at("w1")); err == nil {
 		t.Error("entered under a cancelled context")
@@ -170,7 +170,7 @@ func noPlace(t *testing.T, a, _ State) {
 
 // A team that was removed and made again has free places, and who had one in
 // the old team leaves that only.
-func placeInNewTeam(t *testing.T, a, b State) {
+func placeInNewTeam(t *testing.T, a, b Stores) {
 	old := enter(t, a, at("w1"))
 	check(t, b.Teams().Remove(t.Context(), "t"))
 	present(t, b, at("w1"), false)

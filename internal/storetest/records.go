@@ -9,14 +9,14 @@ import (
 	"github.com/cadre-dev/cadre/roster"
 )
 
-// Records checks an implementation of [roster.Records].
-func Records(t *testing.T, open Open[State]) {
-	tests := map[string]func(*testing.T, State, State){
+// recordsSuite checks an implementation of [roster.Records].
+func recordsSuite(t *testing.T, open Open[Stores]) {
+	tests := map[string]func(*testing.T, Stores, Stores){
 		"keep and drop":             keepRecords,
 		"any name":                  recordNames,
 		"what is no record":         refusedRecords,
 		"the newest counts":         concurrentRecords,
-		"gone with the team":        recordsOfRemovedTeam,
+		"removed with the team":     recordsOfRemovedTeam,
 		"no team":                   recordsOfNoTeam,
 		"cancelled":                 recordsCancelled,
 		"documents are the store's": recordBytes,
@@ -30,25 +30,25 @@ func Records(t *testing.T, open Open[State]) {
 	}
 }
 
-func putRecord(t *testing.T, s State, kind, name, doc string) {
+func putRecord(t *testing.T, s Stores, kind, name, doc string) {
 	t.Helper()
 	check(t, s.Records().Put(t.Context(), "t", kind, name, []byte(doc)))
 }
 
-func getRecord(t *testing.T, s State, kind, name string) string {
+func getRecord(t *testing.T, s Stores, kind, name string) string {
 	t.Helper()
 	doc, err := s.Records().Get(t.Context(), "t", kind, name)
 	check(t, err)
 	return string(doc)
 }
 
-func noRecord(t *testing.T, s State, kind, name string) {
+func noRecord(t *testing.T, s Stores, kind, name string) {
 	t.Helper()
 	_, err := s.Records().Get(t.Context(), "t", kind, name)
 	fails(t, "get "+kind+" "+name, err, roster.ErrNoRecord)
 }
 
-func allRecords(t *testing.T, s State, kind string) []string {
+func allRecords(t *testing.T, s Stores, kind string) []string {
 	t.Helper()
 	docs, err := s.Records().All(t.Context(), "t", kind)
 	check(t, err)
@@ -59,7 +59,7 @@ func allRecords(t *testing.T, s State, kind string) []string {
 	return list
 }
 
-func keepRecords(t *testing.T, a, b State) {
+func keepRecords(t *testing.T, a, b Stores) {
 	noRecord(t, a, roster.RecordAgent, "w1")
 	equal(t, "none", allRecords(t, a, roster.RecordAgent), []string{})
 	check(t, a.Records().Drop(t.Context(), "t", roster.RecordAgent, "w1"))
@@ -77,7 +77,7 @@ func keepRecords(t *testing.T, a, b State) {
 	equal(t, "panes", allRecords(t, a, roster.RecordPane), []string{`{"pane":"%3"}`})
 }
 
-func recordNames(t *testing.T, a, b State) {
+func recordNames(t *testing.T, a, b Stores) {
 	names := []string{"W1", "w1", "a b", "a-b", "../x", ".", "x.json", "日本", strings.Repeat("long", 100), strings.Repeat("long", 100) + "er", "con"}
 	for i, name := range names {
 		putRecord(t, a, roster.RecordAgent, name, fmt.Sprint(i))
@@ -93,7 +93,7 @@ func recordNames(t *testing.T, a, b State) {
 	equal(t, "by name", allRecords(t, a, roster.RecordAgent), []string{"5", "4", "0", "2", "3", "1", "6", "7"})
 }
 
-func refusedRecords(t *testing.T, a, b State) {
+func refusedRecords(t *testing.T, a, b Stores) {
 	putRecord(t, a, roster.RecordAgent, "w1", `1`)
 	for what, r := range map[string]struct{ team, kind, name, doc string }{
 		"no name": {"t", roster.RecordAgent, "", `1`}, "no kind": {"t", "", "w1", `1`}, "a kind that is a path": {"t", "../x", "w1", `1`},
@@ -118,11 +118,11 @@ func refusedRecords(t *testing.T, a, b State) {
 	equal(t, "kept", getRecord(t, b, roster.RecordAgent, "w1"), `1`)
 }
 
-func concurrentRecords(t *testing.T, a, b State) {
+func concurrentRecords(t *testing.T, a, b Stores) {
 	putRecord(t, a, roster.RecordAgent, "w1", `0`)
 	var wg sync.WaitGroup
 	for n := range 4 {
-		s := []State{a, b}[n%2]
+		s := []Stores{a, b}[n%2]
 		wg.Go(func() {
 			for range 10 {
 				if err := s.Records().Put(t.Context(), "t", roster.RecordAgent, "w1", fmt.Appendf(nil, `%d`, n+1)); err != nil {
@@ -139,7 +139,7 @@ func concurrentRecords(t *testing.T, a, b State) {
 	equal(t, "both see", getRecord(t, a, roster.RecordAgent, "w1"), getRecord(t, b, roster.RecordAgent, "w1"))
 }
 
-func recordsOfRemovedTeam(t *testing.T, a, b State) {
+func recordsOfRemovedTeam(t *testing.T, a, b Stores) {
 	check(t, a.Teams().Create(t.Context(), newRoster("t2")))
 	putRecord(t, a, roster.RecordTeam, "t", `1`)
 	check(t, a.Records().Put(t.Context(), "t2", roster.RecordTeam, "t2", []byte(`2`)))
@@ -155,7 +155,7 @@ func recordsOfRemovedTeam(t *testing.T, a, b State) {
 	equal(t, "other", string(doc), `2`)
 }
 
-func recordsOfNoTeam(t *testing.T, a, _ State) {
+func recordsOfNoTeam(t *testing.T, a, _ Stores) {
 	r := a.Records()
 	fails(t, "put", r.Put(t.Context(), "missing", roster.RecordAgent, "w1", []byte(`1`)), roster.ErrNotFound)
 	_, err := r.Get(t.Context(), "missing", roster.RecordAgent, "w1")
@@ -167,7 +167,7 @@ func recordsOfNoTeam(t *testing.T, a, _ State) {
 	check(t, a.Teams().Create(t.Context(), newRoster("missing"))) // nothing of it was made
 }
 
-func recordsCancelled(t *testing.T, a, b State) {
+func recordsCancelled(t *testing.T, a, b Stores) {
 	putRecord(t, a, roster.RecordAgent, "w1", `1`)
 	if err := a.Records().Put(ended(), "t", roster.RecordAgent, "w1", []byte(`2`)); err == nil {
 		t.Error("kept under a cancelled context")
@@ -182,7 +182,7 @@ func recordsCancelled(t *testing.T, a, b State) {
 }
 
 // What a caller does with its bytes changes nothing that is kept.
-func recordBytes(t *testing.T, a, b State) {
+func recordBytes(t *testing.T, a, b Stores) {
 	doc := []byte(`"1"`)
 	check(t, a.Records().Put(t.Context(), "t", roster.RecordAgent, "w1", doc))
 	doc[1] = '2'

@@ -8,15 +8,15 @@ import (
 	"github.com/cadre-dev/cadre/mailbox"
 )
 
-// Seals checks an implementation of [mailbox.Seals].
-func Seals(t *testing.T, open Open[State]) {
-	tests := map[string]func(*testing.T, State, State){
+// sealsSuite checks an implementation of [mailbox.Seals].
+func sealsSuite(t *testing.T, open Open[Stores]) {
+	tests := map[string]func(*testing.T, Stores, Stores){
 		"a seal is for one message":     sealOneMessage,
 		"a seal is for one inbox":       sealOneInbox,
 		"parts do not run together":     sealParts,
 		"what is sealed later is found": sealLater,
 		"concurrent seals lose none":    concurrentSeals,
-		"gone with the team":            sealsOfRemovedTeam,
+		"removed with the team":         sealsOfRemovedTeam,
 		"cancelled":                     sealCancelled,
 	}
 	for name, test := range tests {
@@ -34,7 +34,7 @@ func protocol(n int) mailbox.Message {
 		Timestamp: "2026-11-21T03:18:57.981Z", Color: "blue"}
 }
 
-func sealed(t *testing.T, s State, at mailbox.Address, m mailbox.Message, about string, want bool) {
+func sealed(t *testing.T, s Stores, at mailbox.Address, m mailbox.Message, about string, want bool) {
 	t.Helper()
 	got, err := s.Seals().Sealed(t.Context(), at, m, about)
 	check(t, err)
@@ -43,10 +43,10 @@ func sealed(t *testing.T, s State, at mailbox.Address, m mailbox.Message, about 
 	}
 }
 
-func sealOneMessage(t *testing.T, a, b State) {
+func sealOneMessage(t *testing.T, a, b Stores) {
 	sealed(t, b, sealBox, protocol(1), "digest", false)
 	check(t, a.Seals().Seal(t.Context(), sealBox, protocol(1), "digest"))
-	for _, s := range []State{a, b} {
+	for _, s := range []Stores{a, b} {
 		sealed(t, s, sealBox, protocol(1), "digest", true)
 		sealed(t, s, sealBox, protocol(1), "other digest", false)
 		sealed(t, s, sealBox, protocol(1), "", false)
@@ -63,7 +63,7 @@ func sealOneMessage(t *testing.T, a, b State) {
 	sealed(t, b, sealBox, m, "digest", false)
 }
 
-func sealOneInbox(t *testing.T, a, b State) {
+func sealOneInbox(t *testing.T, a, b Stores) {
 	check(t, a.Seals().Seal(t.Context(), sealBox, protocol(1), ""))
 	sealed(t, b, mailbox.Address{Team: "my team?", Agent: "w1"}, protocol(1), "", true) // the same inbox
 	for _, at := range []mailbox.Address{{Team: "My Team!", Agent: "w2"}, {Team: "other", Agent: "w1"}, {Agent: "w1"}} {
@@ -76,11 +76,11 @@ func sealOneInbox(t *testing.T, a, b State) {
 		t.Error("sealed for nobody")
 	}
 	if _, err := a.Seals().Sealed(t.Context(), mailbox.Address{Team: "t"}, protocol(1), ""); err == nil {
-		t.Error("looked for a seal for nobody")
+		t.Error("searched for a seal for nobody")
 	}
 }
 
-func sealParts(t *testing.T, a, b State) {
+func sealParts(t *testing.T, a, b Stores) {
 	m := mailbox.Message{From: "a", Timestamp: "b", Text: "c"}
 	check(t, a.Seals().Seal(t.Context(), sealBox, m, "d"))
 	for _, other := range []mailbox.Message{
@@ -93,10 +93,10 @@ func sealParts(t *testing.T, a, b State) {
 	sealed(t, b, sealBox, m, "", false)
 }
 
-func sealLater(t *testing.T, a, b State) {
+func sealLater(t *testing.T, a, b Stores) {
 	for i := range 40 {
 		sealed(t, a, sealBox, protocol(i), "x", false)
-		check(t, []State{a, b}[i%2].Seals().Seal(t.Context(), sealBox, protocol(i), "x"))
+		check(t, []Stores{a, b}[i%2].Seals().Seal(t.Context(), sealBox, protocol(i), "x"))
 		sealed(t, a, sealBox, protocol(i), "x", true)
 		sealed(t, a, sealBox, protocol(i/2), "x", true)
 	}
@@ -105,10 +105,10 @@ func sealLater(t *testing.T, a, b State) {
 	}
 }
 
-func concurrentSeals(t *testing.T, a, b State) {
+func concurrentSeals(t *testing.T, a, b Stores) {
 	var wg sync.WaitGroup
 	for n := range 8 {
-		s := []State{a, b}[n%2]
+		s := []Stores{a, b}[n%2]
 		wg.Go(func() {
 			for i := range 10 {
 				m := protocol(100*n + i)
@@ -129,7 +129,7 @@ func concurrentSeals(t *testing.T, a, b State) {
 	}
 }
 
-func sealsOfRemovedTeam(t *testing.T, a, b State) {
+func sealsOfRemovedTeam(t *testing.T, a, b Stores) {
 	other := mailbox.Address{Team: "My Team! 2", Agent: "w1"}
 	check(t, a.Seals().Seal(t.Context(), other, protocol(1), ""))
 	for round := range 3 {
@@ -148,12 +148,12 @@ func sealsOfRemovedTeam(t *testing.T, a, b State) {
 	sealed(t, b, other, protocol(1), "", true)
 }
 
-func sealCancelled(t *testing.T, a, b State) {
+func sealCancelled(t *testing.T, a, b Stores) {
 	if err := a.Seals().Seal(ended(), sealBox, protocol(1), ""); err == nil {
 		t.Error("sealed under a cancelled context")
 	}
 	sealed(t, b, sealBox, protocol(1), "", false)
 	if _, err := a.Seals().Sealed(ended(), sealBox, protocol(1), ""); err == nil {
-		t.Error("looked under a cancelled context")
+		t.Error("searched under a cancelled context")
 	}
 }

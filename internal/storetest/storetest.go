@@ -10,26 +10,60 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
-	"github.com/google/go-cmp/cmp"
+	"github.com/cadre-dev/cadre/task"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
-// patience is how long a test waits for what must happen before it fails.
+// patience is how long a test waits for something that must happen before it fails.
 const patience = 20 * time.Second
 
 // Open makes empty state and returns two handles on it.
 type Open[Store any] func(t *testing.T) (a, b Store)
 
-// State is the stores of one root, for the suites of what lies beside the files
-// that other programs share.
-type State interface {
+// Stores is the stores of one root, or of whatever else keeps them together.
+type Stores interface {
+	Transcripts() transcript.Store
+	Mail() mailbox.Store
+	Tasks() task.Store
 	Teams() roster.Store
+	Asks(transcript.Ref) ask.Store
+	Jobs(transcript.Ref) job.Store
 	Seals() mailbox.Seals
 	Records() roster.Records
 	Presence() roster.Presence
 	Desk() ask.Desk
+}
+
+// All runs every suite.
+func All[S Stores](t *testing.T, open Open[S]) {
+	both := func(t *testing.T) (Stores, Stores) {
+		a, b := open(t)
+		return a, b
+	}
+	t.Run("mailbox", func(t *testing.T) { mailboxSuite(t, parts(both, Stores.Mail)) })
+	t.Run("task", func(t *testing.T) { taskSuite(t, parts(both, Stores.Tasks)) })
+	t.Run("team", func(t *testing.T) { teamSuite(t, parts(both, Stores.Teams)) })
+	t.Run("transcript", func(t *testing.T) { transcriptSuite(t, parts(both, Stores.Transcripts)) })
+	t.Run("ask", func(t *testing.T) { askSuite(t, both) })
+	t.Run("job", func(t *testing.T) { jobSuite(t, both) })
+	t.Run("seals", func(t *testing.T) { sealsSuite(t, both) })
+	t.Run("records", func(t *testing.T) { recordsSuite(t, both) })
+	t.Run("presence", func(t *testing.T) { presenceSuite(t, both) })
+	t.Run("desk", func(t *testing.T) { deskSuite(t, both) })
+}
+
+// parts opens one store of all.
+func parts[Store any](open Open[Stores], part func(Stores) Store) Open[Store] {
+	return func(t *testing.T) (Store, Store) {
+		a, b := open(t)
+		return part(a), part(b)
+	}
 }
 
 // equal fails when got is not want.
@@ -56,7 +90,7 @@ func fails(t *testing.T, what string, got, want error) {
 	}
 }
 
-// signalled waits for a watch to tell of a change.
+// signalled waits until a watch reports a change.
 func signalled(t *testing.T, signal <-chan struct{}, what string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -68,7 +102,7 @@ func signalled(t *testing.T, signal <-chan struct{}, what string) {
 	}
 }
 
-// drain takes the signal that may be waiting.
+// drain receives the signal that may be waiting.
 func drain(signal <-chan struct{}) {
 	select {
 	case <-signal:

@@ -6,14 +6,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cadre-dev/cadre/internal/jsonx"
-	"github.com/cadre-dev/cadre/task"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cadre-dev/cadre/internal/jsonx"
+	"github.com/cadre-dev/cadre/task"
 )
 
-// Tasks checks an implementation of [task.Store].
-func Tasks(t *testing.T, open Open[task.Store]) {
+// taskSuite checks an implementation of [task.Store].
+func taskSuite(t *testing.T, open Open[task.Store]) {
 	tests := map[string]func(*testing.T, task.Store, task.Store){
 		"an absent list is empty":         absentList,
 		"create, get, list":               createTasks,
@@ -24,7 +25,7 @@ func Tasks(t *testing.T, open Open[task.Store]) {
 		"ids are never given again":       freshIDs,
 		"claims":                          claimTasks,
 		"no task is claimed twice":        concurrentClaims,
-		"takes":                           takeTasks,
+		"claims for somebody":             claimForSomebody,
 		"release":                         releaseTasks,
 		"reset and remove":                resetList,
 		"watches":                         watchList,
@@ -292,30 +293,30 @@ func concurrentClaims(t *testing.T, a, b task.Store) {
 	}
 }
 
-// takeTasks: who begins a task itself is held to what holds for claims.
-func takeTasks(t *testing.T, a, b task.Store) {
+// claimForSomebody: who begins a task itself is held to what holds for claims.
+func claimForSomebody(t *testing.T, a, b task.Store) {
 	create(t, a, task.Task{Subject: "1"}, task.Task{Subject: "2", BlockedBy: []string{"1"}}, task.Task{Subject: "3"})
-	take := func(s task.Store, id, owner string) error {
+	claimFor := func(s task.Store, id, owner string) error {
 		begun := task.InProgress
 		_, err := s.Update(t.Context(), team1, id, task.Change{Status: &begun, ClaimFor: owner})
 		return err
 	}
-	if err := take(b, "2", "w1"); !errors.Is(err, task.ErrBlocked) {
+	if err := claimFor(b, "2", "w1"); !errors.Is(err, task.ErrBlocked) {
 		t.Errorf("took a task that is held back: %v", err)
 	}
-	check(t, take(a, "1", "w1"))
-	check(t, take(b, "1", "w1"))
-	if err := take(b, "1", "w2"); !errors.Is(err, task.ErrOwned) {
+	check(t, claimFor(a, "1", "w1"))
+	check(t, claimFor(b, "1", "w1"))
+	if err := claimFor(b, "1", "w2"); !errors.Is(err, task.ErrOwned) {
 		t.Errorf("took a task of another: %v", err)
 	}
-	if err := take(b, "2", "w2"); !errors.Is(err, task.ErrBlocked) {
+	if err := claimFor(b, "2", "w2"); !errors.Is(err, task.ErrBlocked) {
 		t.Errorf("took a task whose blocker is at work: %v", err)
 	}
 	_, err := a.Update(t.Context(), team1, "1", task.Change{Status: ptr(task.Completed)})
 	check(t, err)
-	check(t, take(b, "2", "w2"))
+	check(t, claimFor(b, "2", "w2"))
 	if got := get(t, a, "2"); got.Owner != "w2" || got.Status != task.InProgress {
-		t.Errorf("taken: %+v", got)
+		t.Errorf("claimed: %+v", got)
 	}
 }
 

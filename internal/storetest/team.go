@@ -6,13 +6,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cadre-dev/cadre/roster"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cadre-dev/cadre/roster"
 )
 
-// Teams checks an implementation of [roster.Store].
-func Teams(t *testing.T, open Open[roster.Store]) {
+// teamSuite checks an implementation of [roster.Store].
+func teamSuite(t *testing.T, open Open[roster.Store]) {
 	tests := map[string]func(*testing.T, roster.Store, roster.Store){
 		"create and load":              createTeam,
 		"one team per folder name":     sameFolder,

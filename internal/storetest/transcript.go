@@ -17,8 +17,8 @@ import (
 	"github.com/cadre-dev/cadre/transcript"
 )
 
-// Transcripts checks an implementation of [transcript.Store].
-func Transcripts(t *testing.T, open Open[transcript.Store]) {
+// transcriptSuite checks an implementation of [transcript.Store].
+func transcriptSuite(t *testing.T, open Open[transcript.Store]) {
 	tests := map[string]func(*testing.T, transcript.Store, transcript.Store){
 		"append and read":         appendAndRead,
 		"one owner at a time":     oneOwner,
