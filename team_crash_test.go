@@ -149,6 +149,41 @@ func TestThePaneOfAKilledLeadCloses(t *testing.T) {
 	eventually(t, "the pane is closed", func() bool { return len(panesOf(config.LeadSessionID)) == 0 })
 }
 
+// A pane that shows why its teammate has ended is closed by its lead, and closes by
+// itself when the lead was killed: nobody else knows of it.
+func TestThePaneOfAFailureClosesWithoutItsLead(t *testing.T) {
+	w := newTeamWorld(t, inPanes)
+	begin := order{ID: "begin", Calls: append(forming(), spawning("ann", "You are ann."), w.untilThere("never"))}
+	lead := w.leadConfig()
+	lead.Prompt = begin.text()
+	kill := startLead(t, lead)
+	w.isThere(t, "begun")
+	config, err := w.state.Rosters().Load(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, runs := w.place(t, "ann")
+	if !runs {
+		t.Fatal("ann does not run")
+	}
+	process, err := os.FindProcess(ann.PID)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ann has left", func() bool {
+		now, err := w.state.Rosters().Load(t.Context(), alpha)
+		return err == nil && now.Find("ann") == nil
+	})
+	if len(panesOf(config.LeadSessionID)) == 0 {
+		t.Error("the pane does not show why ann has ended")
+	}
+	kill()
+	eventually(t, "the pane is closed", func() bool { return len(panesOf(config.LeadSessionID)) == 0 })
+}
+
 // A lead that is stopped takes its teammates in panes along, also one that is at work,
 // and finds them again when it is resumed.
 func TestAStoppedLeadTakesItsPanesAlong(t *testing.T) {

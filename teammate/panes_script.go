@@ -98,7 +98,7 @@ var variableName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // shell is the script. It begins anew in an empty environment, since a pane has
 // that of the terminal's server, which may be another day's; then it removes
 // itself and restores the environment of the lead. The shell stays until the
-// program ends, and shows a failure until a person has read it.
+// program ends, and shows a failure until a person has read it or the lead has ended.
 func (f startFiles) shell(name, dir string, env, command []string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -141,6 +141,9 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 	line(`printf '%%s\n' "$code" 2>/dev/null >%s`, shellword.Quote(f.exit))
 	line(`if [ "$code" -ne 0 ]; then`)
 	line("\tprintf '\\n%%s has ended with exit code %%s. Press Enter to close this pane.\\n' %s \"$code\"", shellword.Quote(name))
+	// A lead closes such panes at its end; when it was killed, nobody knows of them.
+	line("\tlead=%d", os.Getpid())
+	line(`	kill -0 "$lead" 2>/dev/null && (while kill -0 "$lead" 2>/dev/null; do sleep 1; done; kill -HUP $$) &`)
 	line("\tread -r code")
 	line("fi")
 	return b.String()
