@@ -33,7 +33,7 @@ func isWholeCommand(line string) bool {
 const help = `/help         show this list
 /mode [MODE]  show or change the permission mode: default, acceptEdits, plan, dontAsk, delegate
 /cost         show what each agent has used so far
-/quit         leave, as Ctrl+D does
+/quit         leave, like Ctrl+D
 End a line with \ to continue it on the next one. What you enter while an agent works reaches it between two rounds.
 Ctrl+C interrupts the turn. A second one leaves and shuts the team down in order; a third one ends everything at once.`
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	cadre "github.com/cadre-dev/cadre"
-	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -41,7 +40,7 @@ func chooseSession(ctx context.Context) (string, error) {
 		e.hint = "The newest of this folder:\n" + list
 		return "", e
 	}
-	fmt.Fprintf(os.Stderr, "%s\nGo on with which one? [1] ", list)
+	fmt.Fprintf(os.Stderr, "%s\nContinue which one? [1] ", list)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		return "", exitWith(exitInterrupted)
@@ -57,13 +56,13 @@ func chooseSession(ctx context.Context) (string, error) {
 
 // ownSessions lists the sessions of this folder that are no teammate's, newest first.
 func ownSessions(ctx context.Context) ([]transcript.Info, error) {
-	root, err := layout.Find(os.Getenv)
+	root, err := stateRoot()
 	if err != nil {
-		return nil, fmt.Errorf("find the state root: %w", err)
+		return nil, err
 	}
-	cwd, err := os.Getwd()
+	cwd, err := workingFolder()
 	if err != nil {
-		return nil, fmt.Errorf("find the working folder: %w", err)
+		return nil, err
 	}
 	state := cadre.OpenState(root, warnOfDamage)
 	infos, err := state.Transcripts().List(ctx, cwd)
@@ -95,7 +94,7 @@ func (o *options) showEnd(ctx context.Context, info cadre.Info, shows bool) {
 		return // whoever opened it says what is wrong
 	}
 	last := entries[len(entries)-1].At
-	o.note(fmt.Sprintf("Going on with session %s, last used %s: %s", info.SessionID, when(last), firstWords(entries)))
+	o.note(fmt.Sprintf("Continuing session %s, last used %s: %s", info.SessionID, when(last), firstWords(entries)))
 	if !shows {
 		return
 	}

@@ -148,7 +148,7 @@ func (p place) taskIDs(list string) []string {
 
 // sessionCandidates are the conversations of this folder, newest first.
 func sessionCandidates(ctx context.Context, places []place, _ []string) []cobra.Completion {
-	cwd, err := os.Getwd()
+	cwd, err := workingFolder()
 	if err != nil {
 		return nil
 	}

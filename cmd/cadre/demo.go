@@ -169,9 +169,9 @@ func (d *demoRun) script(file string) (provider.Model, error) {
 // userSettings is the settings file of the user's own root, which may hold the
 // key of a real model; "" when there is none.
 func userSettings() (string, error) {
-	root, err := layout.Find(os.Getenv)
+	root, err := stateRoot()
 	if err != nil {
-		return "", fmt.Errorf("find the state root: %w", err)
+		return "", err
 	}
 	if _, err := os.Stat(root.Settings()); err != nil {
 		return "", nil //nolint:nilerr // without settings, the environment may hold the key

@@ -78,13 +78,13 @@ func newDoctorCommand() *cobra.Command {
 }
 
 func examine(settings string, offline bool) (*examination, error) {
-	root, err := layout.Find(os.Getenv)
+	root, err := stateRoot()
 	if err != nil {
-		return nil, fmt.Errorf("find the state root: %w", err)
+		return nil, err
 	}
-	cwd, err := os.Getwd()
+	cwd, err := workingFolder()
 	if err != nil {
-		return nil, fmt.Errorf("find the working folder: %w", err)
+		return nil, err
 	}
 	home, _ := os.UserHomeDir() // without one, its settings are none
 	x := &examination{root: root, home: home, cwd: cwd, offline: offline}

@@ -31,12 +31,30 @@ type place struct {
 	sessions *place
 }
 
+// stateRoot is our state root.
+func stateRoot() (layout.Root, error) {
+	root, err := layout.Find(os.Getenv)
+	if err != nil {
+		return "", fmt.Errorf("find the state root: %w", err)
+	}
+	return root, nil
+}
+
+// workingFolder is the folder in which cadre was started.
+func workingFolder() (string, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the working folder: %w", err)
+	}
+	return cwd, nil
+}
+
 // openPlaces opens our state root and, when it is another one and exists,
 // ~/.claude. The caller closes them.
 func openPlaces(warn func(error)) ([]place, error) {
-	root, err := layout.Find(os.Getenv)
+	root, err := stateRoot()
 	if err != nil {
-		return nil, fmt.Errorf("find the state root: %w", err)
+		return nil, err
 	}
 	places := []place{{State: cadre.OpenState(root, warn), root: root, warn: warn}}
 	home, err := os.UserHomeDir()

@@ -42,9 +42,9 @@ func runPrint(ctx context.Context, o *options, args []string) error {
 	}
 	signals, stop := watchSignals()
 	defer stop()
-	cwd, err := os.Getwd()
+	cwd, err := workingFolder()
 	if err != nil {
-		return fmt.Errorf("find the working folder: %w", err)
+		return err
 	}
 	rt, err := cadre.Open(ctx, o.config(cwd))
 	if err != nil {
@@ -196,11 +196,11 @@ func (p *printed) outcome(result control.Result, last *event.Outcome, end contro
 	case last == nil || last.Reason == event.Interrupted:
 		return exitWith(exitInterrupted)
 	case last.Reason == event.MaxRounds:
-		return &exit{code: exitLimit, err: errors.New(strings.Join(result.Errors, "; ")), hint: "Go on with: cadre --resume " + result.SessionID}
+		return &exit{code: exitLimit, err: errors.New(strings.Join(result.Errors, "; ")), hint: "To continue: cadre --resume " + result.SessionID}
 	case last.Reason == event.Failed:
 		return &exit{code: codeOfClass(last.Class), err: errors.New(failure(*last))}
 	case end.OpenWork != nil:
-		return &exit{code: exitLimit, err: end.OpenWork, hint: "Go on with: cadre --resume " + result.SessionID}
+		return &exit{code: exitLimit, err: end.OpenWork, hint: "To continue: cadre --resume " + result.SessionID}
 	}
 	return nil
 }

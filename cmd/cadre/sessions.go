@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -66,9 +65,9 @@ func newSessionsLs() *cobra.Command {
 func listSessions(ctx context.Context, places []place, all, asJSON bool) error {
 	project := ""
 	if !all {
-		cwd, err := os.Getwd()
+		cwd, err := workingFolder()
 		if err != nil {
-			return fmt.Errorf("find the working folder: %w", err)
+			return err
 		}
 		project = cwd
 	}

@@ -47,9 +47,9 @@ func runRoot(ctx context.Context, o *options, args []string) error {
 func runTalk(ctx context.Context, o *options, prompt string) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	cwd, err := os.Getwd()
+	cwd, err := workingFolder()
 	if err != nil {
-		return fmt.Errorf("find the working folder: %w", err)
+		return err
 	}
 	rt, err := cadre.Open(ctx, o.config(cwd))
 	if err != nil {
@@ -87,7 +87,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	usage := costLine(used)
 	o.note(usage)
 	if usage != "" && !o.noPersistence {
-		o.note("Go on with: cadre --resume " + rt.Info().SessionID)
+		o.note("To continue: cadre --resume " + rt.Info().SessionID)
 	}
 	if err == nil && !terminal { // nobody saw how the turn ended
 		return turnError(lastTurn(used))
