@@ -42,5 +42,5 @@ func ParseMode(name string) (Mode, error) {
 	case slices.Contains(Modes, m):
 		return m, nil
 	}
-	return "", fmt.Errorf("permission mode %q: want default, acceptEdits, plan, dontAsk, delegate or bypassPermissions", name)
+	return "", fmt.Errorf("%q is not a permission mode: want default, acceptEdits, plan, dontAsk, delegate or bypassPermissions", name)
 }

@@ -314,7 +314,7 @@ func TestCommands(t *testing.T) {
 	k.enter("/mode bypassPermissions")
 	k.wait("--dangerously-skip-permissions")
 	k.enter("/mode nonsense")
-	k.wait(`permission mode "nonsense"`)
+	k.wait(`"nonsense" is not a permission mode`)
 	k.enter("/nope")
 	k.wait("There is no command /nope")
 	k.enter("/help")

@@ -12,8 +12,8 @@ while read -r word rest; do
     case $word in
     --*')')
         option=${word%')'}
-        has "the help tells of $option" " $option " "$(usage)"
-        has "the README tells of $option" "\`$option" "$readme"
+        has "the help lists $option" " $option " "$(usage)"
+        has "the README lists $option" "\`$option" "$readme"
         ;;
     esac
 done <tally
