@@ -30,7 +30,7 @@ type intake struct {
 // it may be on its way already, so is everything that the source was asked for before it
 // knew of the refusals.
 type order struct {
-	open    bool         // something was refused, and its source has not been told yet
+	open    bool         // something was refused, and its source does not know yet
 	gaps    int          // that were closed until now
 	waiting []chan<- int // sources that are asked again when the gap is closed
 }
@@ -42,7 +42,7 @@ var errBehindGap = errors.New("what comes before it was not stored")
 // after so many gaps.
 func (d *order) isBehindGap(gaps int) bool { return d.open || gaps < d.gaps }
 
-// closeGap is called when sources have been told of all refusals.
+// closeGap is called when the sources know of all refusals.
 func (d *order) closeGap() {
 	if !d.open {
 		return

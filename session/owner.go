@@ -88,7 +88,7 @@ func (o *owner) run(life context.Context) {
 		}
 		if !o.State().Busy {
 			o.tree.RaiseIdle()
-			o.tree.giveBack.later()
+			o.tree.scavenger.later()
 			o.rest()
 		}
 		o.acks.start(life, o.publishState)

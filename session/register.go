@@ -110,7 +110,7 @@ func (r *Register) Close(cause error) {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.tree.giveBack.close()
+	r.tree.scavenger.close()
 	var closing sync.WaitGroup
 	for _, s := range r.Children() {
 		closing.Go(func() { _ = s.Close(cause) })

@@ -136,7 +136,7 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := NewTree(TreeConfig{})
 		var given atomic.Int64
-		tree.giveBack.do = func() { given.Add(1) }
+		tree.scavenger.do = func() { given.Add(1) }
 		after := func(d time.Duration, want int64, when string) {
 			t.Helper()
 			time.Sleep(d)
@@ -151,19 +151,19 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 		tree.Sessions.SetMain(busy)
 		for range 5 {
 			_ = busy.SetMode(t.Context(), "default")
-			after(restTime/2, 0, "something happens all the time")
+			after(idleTime/2, 0, "something happens all the time")
 		}
-		after(10*restTime, 1, "at rest")
+		after(10*idleTime, 1, "at rest")
 		if err := busy.Prompt(t.Context(), "work"); err != nil {
 			t.Fatal(err)
 		}
-		tree.giveBack.later() // another session came to rest
-		after(10*restTime, 1, "while one works")
+		tree.scavenger.later() // another session came to rest
+		after(10*idleTime, 1, "while one works")
 		close(work)
-		after(10*restTime, 2, "at rest again")
-		tree.giveBack.later()
+		after(10*idleTime, 2, "at rest again")
+		tree.scavenger.later()
 		tree.Sessions.Close(nil)
-		after(10*restTime, 2, "at the end")
+		after(10*idleTime, 2, "at the end")
 		_ = busy.Close(nil)
 	})
 }

@@ -17,9 +17,9 @@ type Tree struct {
 	Sessions  *Register  // which of them are alive
 	Questions *Questions // what they ask, and who can answer
 
-	memory   memory
-	giveBack giveBack
-	idle     signal.Signal
+	memory    memory
+	scavenger scavenger
+	idle      signal.Signal
 
 	mu     sync.Mutex
 	grants []ask.Suggestion // accepted with answers; append only
@@ -40,11 +40,11 @@ type TreeConfig struct {
 func NewTree(cfg TreeConfig) *Tree {
 	t := &Tree{memory: memory{most: maxRemembered}, idle: signal.New()}
 	t.Sessions = &Register{tree: t, children: make(map[string]*Session)}
-	t.giveBack.idle = func() bool {
+	t.scavenger.idle = func() bool {
 		_, idle := t.Sessions.epochs()
 		return idle
 	}
-	t.giveBack.do = giveMemoryBack
+	t.scavenger.do = scavenge
 	var rebuild event.Rebuild
 	if cfg.Read != nil {
 		rebuild = func(ctx context.Context, from, to time.Time) ([]event.Event, error) {

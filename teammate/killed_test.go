@@ -243,7 +243,7 @@ func (l *process) openMain(t *testing.T, resumed, lost bool) {
 	}
 }
 
-// Open implements [teammate.Opener].
+// Open implements [Opener].
 func (l *process) Open(ctx context.Context, s session.Spec) (*session.Session, error) {
 	log, err := l.past.store.Transcripts().Open(ctx, s.Ref)
 	if err != nil {
@@ -281,8 +281,10 @@ func (v specVoice) Preface(ctx context.Context) string {
 	}
 	return v.spec.Preface(ctx)
 }
+
 func (specVoice) ModeNote(_, _ permission.Mode) string { return "" }
-func (specVoice) Lost(string) (string, []string)       { return "", nil }
+
+func (specVoice) Lost(string) (string, []string) { return "", nil }
 
 // model writes to those whom it is asked to greet, and waits when it is asked to.
 type model struct {
@@ -341,7 +343,9 @@ type sendTool struct{ in *process }
 func (s sendTool) Spec() tool.Spec {
 	return tool.Spec{Name: "Send", Schema: tool.NewSchema(`{"type":"object"}`)}
 }
+
 func (s sendTool) Access(context.Context, tool.Call) tool.Access { return tool.Access{} }
+
 func (s sendTool) Run(ctx context.Context, c tool.Call) tool.Result {
 	var in struct{ To, Text string }
 	_ = json.Unmarshal(c.Input, &in)

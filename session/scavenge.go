@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// restTime is how long a tree is at rest before memory is given back to the system. A
+// idleTime is how long a tree is idle before memory is returned to the system. A
 // team whose members work in turns does not get there.
-const restTime = time.Second
+const idleTime = time.Second
 
-// worthwhile is how much memory that nothing uses the process keeps for what comes
-// next: to give it back takes a collection, and the next turns have to ask for it again.
-const worthwhile = 16 << 20
+// minScavenged is how much unused memory is worth returning: it takes a collection, and
+// the next turns have to ask for the memory again.
+const minScavenged = 16 << 20
 
-// giveBack returns memory to the system that a crowd of agents needed while it worked.
+// scavenger returns memory to the system that a crowd of agents needed while it worked.
 // Left alone, Go keeps as much again as is in use, for as long as the team waits.
-type giveBack struct {
+type scavenger struct {
 	idle func() bool // no session works
 	do   func()
 
@@ -26,27 +26,27 @@ type giveBack struct {
 	closed bool
 }
 
-// later is called whenever a session has come to rest.
-func (g *giveBack) later() {
+// later is called whenever a session has become idle.
+func (g *scavenger) later() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
 	case g.timer == nil:
-		g.timer = time.AfterFunc(restTime, g.now)
+		g.timer = time.AfterFunc(idleTime, g.now)
 	default:
-		g.timer.Reset(restTime)
+		g.timer.Reset(idleTime)
 	}
 }
 
-func (g *giveBack) now() {
+func (g *scavenger) now() {
 	if g.idle() {
 		g.do()
 	}
 }
 
 // close stops what has not begun.
-func (g *giveBack) close() {
+func (g *scavenger) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
@@ -55,8 +55,8 @@ func (g *giveBack) close() {
 	}
 }
 
-// giveMemoryBack returns what nothing uses, if it is much.
-func giveMemoryBack() {
+// scavenge returns unused memory to the system, if it is much.
+func scavenge() {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/free:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"},
@@ -64,7 +64,7 @@ func giveMemoryBack() {
 	}
 	metrics.Read(samples)
 	free, objects, live := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
-	if free+objects > live+worthwhile {
+	if free+objects > live+minScavenged {
 		debug.FreeOSMemory()
 	}
 }
