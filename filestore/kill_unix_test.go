@@ -19,6 +19,7 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/dirlock"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/race"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/task"
@@ -421,13 +422,22 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			points := killPoints(t, name, action)
 			if !testWhole {
 				rand.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-				points = points[:min(8, len(points))]
+				points = points[:min(sampledPoints(), len(points))]
 			}
 			for _, p := range points {
 				killOnce(t, name, action, p)
 			}
 		})
 	}
+}
+
+// sampledPoints is how many points of each action are tried where not all are. A child with
+// the race detector takes a third of a second to start, and has one goroutine.
+func sampledPoints() int {
+	if race.Enabled {
+		return 2
+	}
+	return 8
 }
 
 // killPoint is where a child is killed: before its n-th change of what is stored, or

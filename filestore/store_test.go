@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -9,11 +10,17 @@ import (
 
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
+	"github.com/cadre-dev/cadre/internal/race"
 	"github.com/cadre-dev/cadre/internal/storetest"
 )
 
 func TestMain(m *testing.M) {
 	runAsChild()
+	if race.Enabled { // it finds nothing in what one goroutine does; all checks run without it
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -527,3 +527,17 @@ func TestATranscriptWithoutAnEntryDoesNotExist(t *testing.T) {
 		}
 	}
 }
+
+// A listing shows the first prompt of a session, also when no line says where it was.
+func TestListShowsTheFirstPrompt(t *testing.T) {
+	root := layout.Root(t.TempDir())
+	s := open(t, root)
+	line := `{"type":"user","uuid":"%s","message":{"role":"user","content":"%s"}}` + "\n"
+	write(t, root.Transcript("/p", "00000000-0000-4000-8000-000000000001", ""), fmt.Sprintf(line+line, "u1", "first", "u2", "second"))
+	for _, project := range []string{"", "/p"} {
+		infos, err := s.Transcripts().List(t.Context(), project)
+		if err != nil || len(infos) != 1 || infos[0].FirstAsk != "first" {
+			t.Errorf("sessions of %q: %+v, %v", project, infos, err)
+		}
+	}
+}
