@@ -112,7 +112,7 @@ func TestEditFileRefuses(t *testing.T) {
 		t.Errorf("the broken file was changed to %q", text)
 	}
 	if err := EditFile(file, Edit{List: "permit", Add: []string{"Read"}}); err == nil {
-		t.Error("an unknown list was taken")
+		t.Error("an unknown list was accepted")
 	}
 	if err := EditFile(m.Project, Edit{List: AllowList, Add: []string{"Read"}}); !errors.Is(err, fsx.ErrNotRegular) {
 		t.Errorf("a folder: %v", err)

@@ -235,7 +235,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("--settings was limited by --setting-sources: model %q", e.Model)
 	}
 	if _, err := ParseScopes("user,everything"); err == nil {
-		t.Error("an unknown scope was taken")
+		t.Error("an unknown scope was accepted")
 	}
 }
 

@@ -187,7 +187,7 @@ func TestNotes(t *testing.T) {
 	synthetic := objects[3]
 	message := synthetic["message"].(map[string]any)
 	if synthetic["error"] != "overloaded" || synthetic["is_api_error_message"] != true || message["model"] != "<synthetic>" {
-		t.Errorf("the error of the API is told as %v", synthetic)
+		t.Errorf("the error of the API is written as %v", synthetic)
 	}
 }
 

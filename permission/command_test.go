@@ -33,7 +33,7 @@ func TestSimpleCommand(t *testing.T) {
 	}
 	for _, line := range bad {
 		if got, ok := simpleCommand(line); ok {
-			t.Errorf("%q was taken for the simple command %q", line[:min(len(line), 40)], got)
+			t.Errorf("%q was read as the simple command %q", line[:min(len(line), 40)], got)
 		}
 	}
 }

@@ -422,7 +422,7 @@ func TestParseMode(t *testing.T) {
 		}
 	}
 	if _, err := ParseMode("yolo"); err == nil {
-		t.Error("an unknown mode was taken")
+		t.Error("an unknown mode was accepted")
 	}
 }
 

@@ -36,10 +36,10 @@ func TestAnsweringFromOutside(t *testing.T) {
 				t.Fatal(err)
 			}
 			asked := awaitAsk(t, env)
-			listing, told, _ := command(t, env, "asks")
-			if err := listing.Run(); err != nil || !strings.Contains(told.String(), "May Bash run?") ||
-				!strings.Contains(told.String(), "echo made of $((1 + 1))") || !strings.Contains(told.String(), "until ") {
-				t.Errorf("cadre asks: %v, %s", err, told)
+			listing, listed, _ := command(t, env, "asks")
+			if err := listing.Run(); err != nil || !strings.Contains(listed.String(), "May Bash run?") ||
+				!strings.Contains(listed.String(), "echo made of $((1 + 1))") || !strings.Contains(listed.String(), "until ") {
+				t.Errorf("cadre asks: %v, %s", err, listed)
 			}
 			answer, said, complaint := command(t, env, "answer", asked[:9], tc.verdict, "--message", tc.message)
 			if err := answer.Run(); err != nil || said.String() != "Answered.\n" {
@@ -58,8 +58,8 @@ func TestAnsweringFromOutside(t *testing.T) {
 // awaitAsk waits until a question lies on the desk, and returns its id.
 func awaitAsk(t *testing.T, env []string) string {
 	t.Helper()
-	look, over := time.NewTicker(20*time.Millisecond), time.NewTimer(patience)
-	defer look.Stop()
+	ticks, over := time.NewTicker(20*time.Millisecond), time.NewTimer(patience)
+	defer ticks.Stop()
 	defer over.Stop()
 	for {
 		list, out, _ := command(t, env, "asks", "--json")
@@ -74,7 +74,7 @@ func awaitAsk(t *testing.T, env []string) string {
 			return asks[0].ID
 		}
 		select {
-		case <-look.C:
+		case <-ticks.C:
 		case <-over.C:
 			t.Fatal("nobody asked anything")
 		}

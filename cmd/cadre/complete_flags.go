@@ -23,12 +23,12 @@ func flagCandidates(find candidates) cobra.CompletionFunc {
 	}
 }
 
-// oneOf completes a flag that takes one of these words.
+// oneOf completes a flag whose value is one of these words.
 func oneOf(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
 }
 
-// someOf completes a flag that takes several of these words, with commas between them.
+// someOf completes a flag whose value is a list of these words.
 func someOf(words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]

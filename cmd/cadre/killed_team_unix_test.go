@@ -30,8 +30,8 @@ import (
 // busyTeam is a lead with two teammates. Each task makes its owner write to the
 // other teammate and to the lead, ask whether it may write a file, and complete
 // the task. Beside that the lead has a command and a sub-agent in the background,
-// which leave processes behind. Who was killed looks what came of its last calls:
-// whether a teammate is there, which task it has begun.
+// which leave processes behind. Who was killed checks what became of its last calls:
+// whether a teammate is there, which task it has started.
 const busyTeam = `{
 "vars": {"left": "setsid sleep 1000 & (sleep 1000 &) ; sleep 4"},
 "rules": [
@@ -164,13 +164,13 @@ func (w *killedTeam) answering(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		look := time.NewTicker(50 * time.Millisecond)
-		defer look.Stop()
+		ticks := time.NewTicker(50 * time.Millisecond)
+		defer ticks.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-look.C:
+			case <-ticks.C:
 			}
 			open, _ := w.state.Desk().Open(ctx)
 			for _, a := range open {
@@ -215,18 +215,18 @@ func (w *killedTeam) eventually(what string, limit time.Duration, done func() bo
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
 	defer cancel()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	ticks := time.NewTicker(20 * time.Millisecond)
+	defer ticks.Stop()
 	for !done() {
 		select {
-		case <-look.C:
+		case <-ticks.C:
 		case <-ctx.Done():
 			w.t.Fatalf("this did not come about: %s; running: %v", what, w.processes())
 		}
 	}
 }
 
-// conversations are what each agent of the team said and was told, whichever
+// conversations are what each agent of the team said and was shown, whichever
 // transcripts it stands in: that of a teammate is copied when it moves into a pane.
 func (w *killedTeam) conversations() map[string][]transcript.Entry {
 	w.t.Helper()
@@ -274,7 +274,7 @@ func spoken(entries []transcript.Entry) (tried, acked map[string]int) {
 	return tried, acked
 }
 
-// shown counts how often a text stands in what an agent was told.
+// shown counts how often an agent was shown a text.
 func shown(entries []transcript.Entry, text string) int {
 	n := 0
 	for _, e := range entries {
@@ -369,7 +369,7 @@ func (w *killedTeam) checkJobs(said []transcript.Entry) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // killed before its first job began, it has none
 		w.t.Error(err)
 	}
-	begun, ended := make(map[string]string), make(map[string]int)
+	started, ended := make(map[string]string), make(map[string]int)
 	for line := range strings.Lines(string(text)) {
 		var l struct {
 			Job *struct{ ID, Call string }
@@ -379,22 +379,22 @@ func (w *killedTeam) checkJobs(said []transcript.Entry) {
 			continue
 		}
 		if l.Job != nil {
-			begun[l.Job.ID] = l.Job.Call
+			started[l.Job.ID] = l.Job.Call
 		} else {
 			ended[l.ID]++
 		}
 	}
-	for id := range begun {
-		told := shown(said, "<task-id>"+id+"</task-id>")
+	for id := range started {
+		noticed := shown(said, "<task-id>"+id+"</task-id>")
 		for _, e := range said {
 			for _, b := range e.Message.Content {
 				if b.Type == transcript.ToolResult && strings.Contains(b.Text, transcript.LostResult) && strings.Contains(b.Text, "ID: "+id) {
-					told++
+					noticed++
 				}
 			}
 		}
-		if ended[id] != 1 || told != 1 {
-			w.t.Errorf("job %s has %d ends, and was told of %d times", id, ended[id], told)
+		if ended[id] != 1 || noticed != 1 {
+			w.t.Errorf("job %s has %d ends, and was told of %d times", id, ended[id], noticed)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 // patience is how long these tests wait for another process.
 const patience = 60 * time.Second
 
-// silentServer takes requests and answers none. Each request is told on asked.
+// silentServer receives requests and answers none. Each request is sent to asked.
 func silentServer(t *testing.T) (env []string, asked <-chan struct{}) {
 	t.Helper()
 	requests, never := make(chan struct{}, 100), make(chan struct{})
@@ -68,7 +68,7 @@ func TestSignalsEndARun(t *testing.T) {
 	for _, tc := range []struct {
 		signal syscall.Signal
 		code   int
-		told   string
+		notice string
 	}{
 		{syscall.SIGINT, 130, "ended by Ctrl+C: shutting down"},
 		{syscall.SIGTERM, 143, "ended by SIGTERM: shutting down"},
@@ -88,8 +88,8 @@ func TestSignalsEndARun(t *testing.T) {
 			if got := exitCode(t, cmd); got != tc.code {
 				t.Errorf("exit code %d, want %d; stderr:\n%s", got, tc.code, stderr)
 			}
-			if !strings.Contains(stderr.String(), tc.told) {
-				t.Errorf("stderr does not tell %q:\n%s", tc.told, stderr)
+			if !strings.Contains(stderr.String(), tc.notice) {
+				t.Errorf("stderr does not contain %q:\n%s", tc.notice, stderr)
 			}
 			for _, want := range []string{`"subtype":"error_during_execution"`, `"terminal_reason":"aborted_streaming"`} {
 				if !strings.Contains(stdout.String(), want) {

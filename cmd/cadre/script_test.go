@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"cadre": main})
 }
 
-// noRaceSleep takes away the second for which a process under the race detector
+// noRaceSleep removes the second for which a process under the race detector
 // waits before it ends.
 const noRaceSleep = "atexit_sleep_ms=0"
 

@@ -9,7 +9,7 @@ import (
 	"github.com/cadre-dev/cadre/task"
 )
 
-// What is removed is told by its id, once; what did not change is not told again.
+// What is removed is reported by its id, once; what did not change is not repeated.
 func TestChangesOfATeam(t *testing.T) {
 	now := &teamState{
 		view:  teamView{Name: "alpha"},

@@ -11,7 +11,7 @@ import (
 )
 
 // The conversation of a teammate that was resumed in another place is a copy, which goes
-// on: what it has in common with the first is told once, with a result that only it has.
+// on: what it has in common with the first is listed once, with a result that only it has.
 func TestACopiedConversationIsToldOnce(t *testing.T) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	line := func(uuid string, kind transcript.Kind, b transcript.Block) transcript.Entry {
@@ -34,6 +34,6 @@ func TestACopiedConversationIsToldOnce(t *testing.T) {
 		got = append(got, d.Kind+" "+d.Tool+d.Error)
 	}
 	if diff := cmp.Diff([]string{"text ", "call TaskListlost", "call TaskList"}, got); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("the log (-want +got):\n%s", diff)
 	}
 }

@@ -63,7 +63,7 @@ func (c *counted) into(u *transcript.Usage) {
 type answer struct {
 	message transcript.Message
 	blocks  []*block // in the order in which they began
-	begun   bool     // message_start was seen
+	started bool     // message_start was seen
 	done    bool     // message_stop was seen
 }
 
@@ -137,10 +137,10 @@ func tolerable(err error, kind string) bool {
 }
 
 func (a *answer) start(e streamEvent) {
-	if a.begun || e.Message == nil {
+	if a.started || e.Message == nil {
 		return
 	}
-	a.begun = true
+	a.started = true
 	a.message.ID = e.Message.ID
 	if e.Message.Model != "" {
 		a.message.Model = e.Message.Model
@@ -160,7 +160,7 @@ func (a *answer) block(index int) *block {
 
 func (a *answer) startBlock(e streamEvent, emit func(provider.Event) bool) wire.Silence {
 	if a.block(e.Index) != nil {
-		return wire.NoProgress // begun already
+		return wire.NoProgress // started already
 	}
 	b := &block{index: e.Index}
 	if json.Unmarshal(e.ContentBlock, &b.Block) != nil || b.Type == "" {

@@ -191,13 +191,13 @@ func TestWaits(t *testing.T) {
 				if len(h.Retries) != 1 {
 					t.Fatalf("retries %+v", h.Retries)
 				}
-				told, requests := h.Retries[0], server.Requests()
-				if told.Attempt != 2 || told.Err.Class != provider.RateLimit {
-					t.Errorf("told %+v", told)
+				retry, requests := h.Retries[0], server.Requests()
+				if retry.Attempt != 2 || retry.Err.Class != provider.RateLimit {
+					t.Errorf("retry %+v", retry)
 				}
 				waited := requests[1].At.Sub(requests[0].At)
-				if waited != told.Wait || waited < c.from || waited > c.to {
-					t.Errorf("waited %s, told %s, want %s to %s", waited, told.Wait, c.from, c.to)
+				if waited != retry.Wait || waited < c.from || waited > c.to {
+					t.Errorf("waited %s, retry %s, want %s to %s", waited, retry.Wait, c.from, c.to)
 				}
 				if !bytes.Equal(requests[0].Raw, requests[1].Raw) {
 					t.Error("the second request differs from the first")
@@ -232,14 +232,14 @@ func TestStorm(t *testing.T) {
 		synctest.Wait()
 		late := ask("me too")
 		late.Agent.Name = "late"
-		begun := time.Now()
+		began := time.Now()
 		if h := wiretest.Collect(t.Context(), m, late); len(h.Retries) == 0 || h.Retries[0].Attempt != 1 || h.Retries[0].Wait < 4*time.Second {
 			t.Errorf("a newcomer is not held back: %+v", h.Retries)
 		}
 		all.Wait()
 		perTenth := map[time.Duration]int{}
 		for _, r := range server.Requests()[agents:] {
-			tenth := r.At.Sub(begun) / (100 * time.Millisecond)
+			tenth := r.At.Sub(began) / (100 * time.Millisecond)
 			if perTenth[tenth]++; perTenth[tenth] > agents/3 {
 				t.Fatalf("%d requests within a tenth of a second", perTenth[tenth])
 			}
@@ -363,7 +363,7 @@ func TestNetworkFailures(t *testing.T) {
 				t.Errorf("error %v, want %q in it", e, c.want)
 			}
 			if c.final && e.Passing() {
-				t.Errorf("%v is taken for a passing error", e)
+				t.Errorf("%v counts as a passing error", e)
 			}
 			if strings.Contains(fmt.Sprintf("%+v %v", e, errors.Unwrap(e)), canary) {
 				t.Errorf("the key is in %+v", e)

@@ -253,7 +253,7 @@ func appendResult(dst []byte, b transcript.Block) []byte {
 }
 
 // appendID appends an id or a tool's name. The API allows few characters in
-// them, and refuses a conversation that was begun with a more generous server.
+// them, and refuses a conversation that was started with a more generous server.
 func appendID(dst []byte, id string) []byte {
 	dst = append(dst, '"')
 	for _, r := range id {

@@ -47,7 +47,7 @@ func decode(stream io.Reader) (provider.Reply, error) {
 	return a.Reply(), events.Err()
 }
 
-// TestCutAfterEveryEvent: before anything was told the request is made again;
+// TestCutAfterEveryEvent: before anything was emitted the request is sent again;
 // after that, what is whole is the reply, and no call that was cut off is in it.
 func TestCutAfterEveryEvent(t *testing.T) {
 	events := recorded()
@@ -67,11 +67,11 @@ func TestCutAfterEveryEvent(t *testing.T) {
 				t.Fatalf("error %v, reply %+v", h.Err, h.Reply)
 			}
 			retried := len(server.Requests()) == 2
-			if told := bytes.Contains(bytes.Join(events[:k], nil), []byte("_delta")); retried == told {
-				t.Errorf("retried = %v after told = %v", retried, told)
+			if emitted := bytes.Contains(bytes.Join(events[:k], nil), []byte("_delta")); retried == emitted {
+				t.Errorf("retried = %v after emitted = %v", retried, emitted)
 			}
 			if retried != (len(h.Retries) == 1) {
-				t.Errorf("%d retries were told, retried = %v", len(h.Retries), retried)
+				t.Errorf("%d retries were reported, retried = %v", len(h.Retries), retried)
 			}
 			ended := bytes.Contains(bytes.Join(events[:k], nil), []byte("stop_reason\":\"tool_use"))
 			if retried || ended {

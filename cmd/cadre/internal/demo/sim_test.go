@@ -150,7 +150,7 @@ func (s *sim) claimable(a *simAgent) []int {
 	return open
 }
 
-// move is one step of an agent: it takes input, or makes a round.
+// move is one step of an agent: it receives input, or makes a round.
 func (s *sim) move(a *simAgent) {
 	switch {
 	case a.waits != nil:
@@ -164,7 +164,7 @@ func (s *sim) move(a *simAgent) {
 	a.busy = true
 	a.outcome = event.Outcome{}
 	s.tell(a, event.TurnStarted{})
-	if input := s.take(a); input != nil {
+	if input := s.receive(a); input != nil {
 		a.add(input...)
 		return
 	}
@@ -180,8 +180,8 @@ func (a *simAgent) add(blocks ...transcript.Block) {
 	a.messages = transcript.Join(a.messages, transcript.Message{Role: transcript.User, Content: blocks})
 }
 
-// take is all waiting mail as the agent's model gets it.
-func (s *sim) take(a *simAgent) []transcript.Block {
+// receive returns all waiting mail as the agent's model gets it.
+func (s *sim) receive(a *simAgent) []transcript.Block {
 	var blocks []transcript.Block
 	for _, m := range a.inbox {
 		text := m.text
@@ -247,7 +247,7 @@ func (s *sim) wake(a *simAgent) {
 	result := transcript.Block{Type: transcript.ToolResult, ToolUseID: w.call, Text: text}
 	s.tell(a, event.Stored{Entry: transcript.Entry{Kind: transcript.KindUser, Message: transcript.Message{Role: transcript.User, Content: []transcript.Block{result}}}})
 	s.tell(a, event.ToolEnded{Call: w.call, Tool: "Wait", Text: text})
-	a.add(append([]transcript.Block{result}, s.take(a)...)...)
+	a.add(append([]transcript.Block{result}, s.receive(a)...)...)
 }
 
 func (s *sim) round(a *simAgent) {
@@ -311,7 +311,7 @@ func (s *sim) round(a *simAgent) {
 	}
 	if len(results) > 0 && !a.leaving {
 		if s.rand.IntN(2) == 0 {
-			results = append(results, s.take(a)...)
+			results = append(results, s.receive(a)...)
 		}
 		a.add(results...)
 		return

@@ -121,7 +121,7 @@ func TestUnchangedStatus(t *testing.T) {
 }
 
 // TestNarrowed: a terminal that was made narrower has broken the lines of the
-// status, and all of their rows are taken away.
+// status, and all of their rows are removed.
 func TestNarrowed(t *testing.T) {
 	s := screen{drawn: []int{79, 10, 0, 41}}
 	for columns, want := range map[int]int{80: 4, 40: 6, 79: 4, 20: 9} {
