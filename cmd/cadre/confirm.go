@@ -13,15 +13,15 @@ import (
 	"github.com/cadre-dev/cadre/internal/near"
 )
 
-// confirm asks before something is lost. Without a person there is no yes.
-func confirm(question string, yes bool) error {
+// confirm asks before an action that loses something. Without a person there is no yes.
+func confirm(action string, yes bool) error {
 	if yes {
 		return nil
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return &exit{code: exitUsage, err: fmt.Errorf("%s Nobody can be asked", question), hint: "Add --yes to say yes."}
+		return &exit{code: exitUsage, err: fmt.Errorf("%s: nobody can be asked to confirm", action), hint: "Add --yes to say yes."}
 	}
-	fmt.Fprintf(os.Stderr, "%s [y/N] ", question)
+	fmt.Fprintf(os.Stderr, "%s%s? [y/N] ", strings.ToUpper(action[:1]), action[1:])
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		return exitWith(exitInterrupted)

@@ -156,7 +156,7 @@ func (p place) mayRemove(what string, yes bool) error {
 			hint: fmt.Sprintf("To remove it all the same: CADRE_HOME=%s cadre …", p.root),
 		}
 	}
-	return confirm(fmt.Sprintf("Remove %s from %s?", what, p.root), yes)
+	return confirm(fmt.Sprintf("remove %s from %s", what, p.root), yes)
 }
 
 // table prints rows in columns.
