@@ -137,7 +137,7 @@ func (r *Runtime) mainCaller() tool.Caller {
 // a teammate takes its place.
 func (r *Runtime) openMain(ctx, watch context.Context, ref transcript.Ref) error {
 	spec := session.Spec{Ref: ref, Caller: r.mainCaller(), Agent: r.mainAgent(), MaxRounds: r.cfg.MaxTurns}
-	absent, err := r.takePlace(ctx, watch, &spec)
+	absent, err := r.enterTeam(ctx, watch, &spec)
 	if err != nil {
 		return err
 	}
@@ -164,10 +164,10 @@ func (r *Runtime) openMain(ctx, watch context.Context, ref transcript.Ref) error
 	return nil
 }
 
-// takePlace takes the place that the main session has in a team, before it is opened:
+// enterTeam takes the place of the main session in its team, before it is opened:
 // as a teammate, or as the lead of the team that a resumed session led. It returns the
 // teammates of that team that run nowhere.
-func (r *Runtime) takePlace(ctx, watch context.Context, spec *session.Spec) (absent []roster.Member, err error) {
+func (r *Runtime) enterTeam(ctx, watch context.Context, spec *session.Spec) (absent []roster.Member, err error) {
 	mate := r.cfg.Teammate
 	switch {
 	case mate != nil:

@@ -62,7 +62,7 @@ func (p *presence) Find(ctx context.Context, who mailbox.Address) (found roster.
 	if err != nil {
 		return found, false, err
 	}
-	holder, ok, err := lease.Look(ctx, p.fsys, path)
+	holder, ok, err := lease.Inspect(ctx, p.fsys, path)
 	return process(holder), ok, err
 }
 

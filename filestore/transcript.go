@@ -69,7 +69,7 @@ func (ts *transcripts) acquire(ctx context.Context, ref transcript.Ref) (*lease.
 // it in the session's folder, has the session open.
 func (ts *transcripts) heldInFolder(ctx context.Context, ref transcript.Ref, held *lease.Lease) error {
 	path := ts.side(ref, "lease")
-	holder, older, err := lease.Look(ctx, ts.fsys, path)
+	holder, older, err := lease.Inspect(ctx, ts.fsys, path)
 	if older {
 		err = &lease.HeldError{Path: path, Holder: holder}
 	}

@@ -57,12 +57,12 @@ type idleResult struct {
 	err  error
 }
 
-// idleRepeat is a call of [Life.Idle] that failed: whoever is to know that the agent is
-// idle waits for it, so it is made again after a pause.
+// idleRepeat is a call of [Life.Idle] that failed. Others wait for the note that the agent
+// is idle, so the call is made again after a pause.
 type idleRepeat struct {
-	due  <-chan time.Time // nil: there is none
-	last *event.Outcome
-	told string // the error that a person was told
+	due      <-chan time.Time // nil: there is none
+	last     *event.Outcome
+	reported string // the error that a person was shown
 }
 
 func newOwner(s *Session, cfg Config) *owner {
@@ -95,14 +95,14 @@ func (o *owner) run(life context.Context) {
 		if o.closing != nil && o.turn == nil {
 			break
 		}
-		o.takeNext(life)
+		o.handleNext(life)
 	}
 	o.end(o.closing)
 	o.finish(life)
 }
 
-// takeNext waits for what happens next, and deals with it.
-func (o *owner) takeNext(life context.Context) {
+// handleNext waits for what happens next, and deals with it.
+func (o *owner) handleNext(life context.Context) {
 	o.arrived = false
 	var ended <-chan struct{}
 	if o.closing == nil {
@@ -113,7 +113,7 @@ func (o *owner) takeNext(life context.Context) {
 		o.arrived = true
 		msg.reach(life, o)
 	case step := <-o.steps():
-		o.takeStep(life, step)
+		o.handleStep(life, step)
 	case end := <-o.turnEnd():
 		o.endTurn(life, end)
 	case res := <-o.idleDone:
@@ -177,11 +177,11 @@ func (o *owner) endIdle(res idleResult) {
 	case errors.Is(res.err, ErrLeave):
 		o.leave(ErrLeave)
 	case res.err == nil:
-		o.repeat.told = ""
+		o.repeat.reported = ""
 	case o.closing == nil:
 		o.repeat.due, o.repeat.last = time.After(sourcePause), res.last
-		if text := res.err.Error(); text != o.repeat.told {
-			o.repeat.told = text
+		if text := res.err.Error(); text != o.repeat.reported {
+			o.repeat.reported = text
 			o.warn(res.err)
 		}
 	}

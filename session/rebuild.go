@@ -34,9 +34,9 @@ func (r *Register) noteEnded(s *Session) {
 	}
 }
 
-// tellers are the conversations that may have something to tell since a moment, with who
-// had them: the main session's first. One that ended before has nothing.
-func (r *Register) tellers(since time.Time) (refs []transcript.Ref, agents []event.Agent) {
+// conversationsSince are the conversations that may have changed since a moment, with
+// their agents: the main session's first. One that ended before has not.
+func (r *Register) conversationsSince(since time.Time) (refs []transcript.Ref, agents []event.Agent) {
 	for _, s := range r.all() {
 		refs, agents = append(refs, s.ref), append(agents, s.agent)
 	}
@@ -55,7 +55,7 @@ func (r *Register) tellers(since time.Time) (refs []transcript.Ref, agents []eve
 func (r *Register) rebuild(ctx context.Context, read func(context.Context, transcript.Ref) ([]transcript.Entry, error),
 	from, to time.Time) (events []event.Event, err error) {
 	from = from.Add(-published)
-	refs, agents := r.tellers(from)
+	refs, agents := r.conversationsSince(from)
 	for i, ref := range refs {
 		entries, readErr := read(ctx, ref)
 		if errors.Is(readErr, transcript.ErrNotFound) {

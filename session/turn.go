@@ -39,8 +39,8 @@ type acknowledgement struct {
 	err      error                // the step could not be kept; the turn must end
 }
 
-// takeInput asks for what arrived since the last round.
-type takeInput struct{}
+// newInput asks for what arrived since the last round.
+type newInput struct{}
 
 func (t *turn) interrupt(cause error) {
 	t.stopped = true
@@ -91,7 +91,7 @@ func (o *owner) startTurn(life context.Context) {
 	o.publish(event.TurnStarted{Input: titleOf(input)})
 	go t.run(ctx, agent.Turn{
 		Model: o.cfg.Model, Request: o.request(messages), Tools: o.cfg.Tools, MaxRounds: o.cfg.Limits.Rounds, RepeatsNoted: o.cfg.Limits.Repeats,
-		Offered: o.offered(), Permit: o.permitFunc(), Input: t.takeInput,
+		Offered: o.offered(), Permit: o.permitFunc(), Input: t.newInput,
 	})
 }
 
@@ -142,13 +142,13 @@ func (t *turn) hand(step any) acknowledgement {
 	return <-h.reply
 }
 
-func (t *turn) takeInput(context.Context) ([]transcript.Message, error) {
-	ack := t.hand(takeInput{})
+func (t *turn) newInput(context.Context) ([]transcript.Message, error) {
+	ack := t.hand(newInput{})
 	return ack.messages, ack.err
 }
 
-// takeStep stores a step, publishes it, and lets the turn go on.
-func (o *owner) takeStep(life context.Context, h handed) {
+// handleStep stores a step, publishes it, and lets the turn go on.
+func (o *owner) handleStep(life context.Context, h handed) {
 	var ack acknowledgement
 	switch step := h.step.(type) {
 	case agent.Delta:
@@ -161,7 +161,7 @@ func (o *owner) takeStep(life context.Context, h handed) {
 		ack.err = o.storeResult(life, o.turn, step)
 	case agent.Note:
 		ack.err = o.store(life, o.turn, o.entry(transcript.KindUser, step.Message))
-	case takeInput:
+	case newInput:
 		if o.closing == nil {
 			ack.messages = o.storeInput(life, o.turn, o.portion())
 		}

@@ -166,7 +166,7 @@ func (t *Teams) removeFiles(ctx context.Context, team string) error {
 	if err := t.members.rosters.Remove(ctx, team); err != nil {
 		return err
 	}
-	if release := t.crews.takeLeadRelease(team); release != nil {
+	if release := t.crews.detachLeadRelease(team); release != nil {
 		if err := release(); err != nil {
 			return err
 		}

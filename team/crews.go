@@ -222,9 +222,9 @@ func (cs *crews) disband(lead *Seat, notes []Mail) {
 	l.change()
 }
 
-// takeLeadRelease returns what gives up the lead's place in a team, once; nil when this
+// detachLeadRelease returns what gives up the lead's place in a team, once; nil when this
 // process does not have it.
-func (cs *crews) takeLeadRelease(team string) func() error {
+func (cs *crews) detachLeadRelease(team string) func() error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c, ok := cs.byTeam[team]
@@ -236,8 +236,8 @@ func (cs *crews) takeLeadRelease(team string) func() error {
 	return release
 }
 
-// takeReleases returns what gives up all places of this process, once.
-func (cs *crews) takeReleases() []func() error {
+// detachReleases returns what gives up all places of this process, once.
+func (cs *crews) detachReleases() []func() error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	var releases []func() error
@@ -247,7 +247,7 @@ func (cs *crews) takeReleases() []func() error {
 			c.release = nil
 		}
 		for _, seat := range c.mates {
-			if release := seat.takeRelease(); release != nil {
+			if release := seat.detachRelease(); release != nil {
 				releases = append(releases, release)
 			}
 		}
@@ -318,9 +318,9 @@ func (cs *crews) note(session string, mails ...Mail) {
 	l.change()
 }
 
-// takeNotes returns the seat of a main session, a channel that is closed when that or
+// drainNotes returns the seat of a main session, a channel that is closed when that or
 // its notes change, and the notes, which are its caller's to deliver.
-func (cs *crews) takeNotes(session string) (*Seat, <-chan struct{}, []Mail) {
+func (cs *crews) drainNotes(session string) (*Seat, <-chan struct{}, []Mail) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	l := cs.lead(session)

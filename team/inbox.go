@@ -122,7 +122,7 @@ func (in *Inbox) place() (*Seat, <-chan struct{}, []Mail) {
 	if in.mate != nil {
 		return in.mate, in.mate.Left(), nil
 	}
-	return in.teams.crews.takeNotes(in.session)
+	return in.teams.crews.drainNotes(in.session)
 }
 
 // follow watches the mail of a seat, if it does not already.

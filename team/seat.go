@@ -125,8 +125,8 @@ func (s *Seat) leave() {
 	}
 }
 
-// takeRelease returns what gives up the agent's place, once.
-func (s *Seat) takeRelease() func() error {
+// detachRelease returns what gives up the agent's place, once.
+func (s *Seat) detachRelease() func() error {
 	s.ending.mu.Lock()
 	defer s.ending.mu.Unlock()
 	release := s.ending.release

@@ -139,7 +139,7 @@ func (t *Teams) Signs(ctx context.Context, who mailbox.Address) (bool, error) {
 // they are, to be resumed. Nothing of the Teams may be used after it.
 func (t *Teams) Close() error {
 	var errs []error
-	for _, release := range t.crews.takeReleases() {
+	for _, release := range t.crews.detachReleases() {
 		errs = append(errs, release())
 	}
 	return errors.Join(errs...)

@@ -112,7 +112,7 @@ func folders(dir string) ([]string, error) {
 
 // holder is the process that has a session open; nil when there is none.
 func (p place) holder(ctx context.Context, ref transcript.Ref) (*lease.Holder, error) {
-	h, ok, err := lease.Look(ctx, fsx.OS, p.root.Lease(ref.Project, ref.Session, ref.Agent))
+	h, ok, err := lease.Inspect(ctx, fsx.OS, p.root.Lease(ref.Project, ref.Session, ref.Agent))
 	if err != nil || !ok {
 		return nil, err
 	}

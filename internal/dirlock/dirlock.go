@@ -95,7 +95,7 @@ func Acquire(ctx context.Context, fsys fsx.FS, target string, queue Queue) (*Loc
 		l.spare = queue.File + ".spare"
 	}
 	l.done = func() { side.close(); leave() }
-	if err := l.take(ctx); err != nil {
+	if err := l.placeFolder(ctx); err != nil {
 		l.done()
 		return nil, fmt.Errorf("lock %s: %w", target, err)
 	}
@@ -111,7 +111,7 @@ func (l *Lock) Nested(ctx context.Context, target string) (*Lock, error) {
 	if l.side != nil {
 		n.spare = l.queue.File + "-" + strconv.Itoa(l.nested) + ".spare"
 	}
-	if err := n.take(ctx); err != nil {
+	if err := n.placeFolder(ctx); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", target, err)
 	}
 	return n, nil
@@ -215,8 +215,9 @@ func (l *Lock) release() error {
 	return nil
 }
 
-// take gets the folder to its place, or gets it from a dead or stale owner.
-func (l *Lock) take(ctx context.Context) error {
+// placeFolder moves the lock folder to its place, or takes over that of a dead or stale
+// owner.
+func (l *Lock) placeFolder(ctx context.Context) error {
 	var seen sighting
 	for try := 0; ; try++ {
 		placed, err := l.place()

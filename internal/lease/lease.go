@@ -42,11 +42,11 @@ type Lease struct {
 
 // Acquire takes the lease at path. When it is held, also by this very process, the
 // error is a [*HeldError]; it comes after a moment, in which the lock of somebody
-// who only looks ([Look]), or is dying, is gone. The file is made if missing, its
+// who only looks ([Inspect]), or is dying, is gone. The file is made if missing, its
 // folder must exist. Where the file system knows no locks, a lease keeps nobody
 // away.
 func Acquire(ctx context.Context, fsys fsx.FS, path string) (*Lease, error) {
-	for p := (patience{living: lookTime}); ; {
+	for p := (patience{living: inspectTime}); ; {
 		l, err := acquire(fsys, path)
 		var held *HeldError
 		if !errors.As(err, &held) {

@@ -70,14 +70,14 @@ func TestSecondHolderIsToldOfTheFirst(t *testing.T) {
 
 func looksHeld(t *testing.T, path string, by lease.Holder) {
 	t.Helper()
-	if h, ok, err := lease.Look(t.Context(), fsx.OS, path); err != nil || !ok || h != by {
+	if h, ok, err := lease.Inspect(t.Context(), fsx.OS, path); err != nil || !ok || h != by {
 		t.Errorf("looks held by %+v: %v, %v; want %+v", h, ok, err, by)
 	}
 }
 
 func looksFree(t *testing.T, path string) {
 	t.Helper()
-	if h, ok, err := lease.Look(t.Context(), fsx.OS, path); err != nil || ok || h != (lease.Holder{}) {
+	if h, ok, err := lease.Inspect(t.Context(), fsx.OS, path); err != nil || ok || h != (lease.Holder{}) {
 		t.Errorf("looks held by %+v: %v, %v; want nobody", h, ok, err)
 	}
 }
@@ -114,7 +114,7 @@ func TestLookFailsWithItsCalls(t *testing.T) {
 	}
 	for n := 1; ; n++ {
 		faulty := &fsx.Faulty{FS: fsx.OS, Decide: fsx.FailNth(n, fsx.Fault{Err: syscall.EIO})}
-		_, ok, err := lease.Look(t.Context(), faulty, path)
+		_, ok, err := lease.Inspect(t.Context(), faulty, path)
 		if ok {
 			t.Errorf("call %d: a free lease looks held", n)
 		}
@@ -172,7 +172,7 @@ func TestWithoutFileLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := lease.Look(t.Context(), plain, path); err != nil || !ok {
+	if _, ok, err := lease.Inspect(t.Context(), plain, path); err != nil || !ok {
 		t.Errorf("looks held: %v, %v", ok, err)
 	}
 	if err := l.Release(); err != nil {

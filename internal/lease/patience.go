@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// lookTime is how long a lock is waited for whose holder seems to live: it may be
+	// inspectTime is how long a lock is waited for whose holder seems to live: it may be
 	// that of a look, and the name one that a former holder has left.
-	lookTime = 35 * time.Millisecond
+	inspectTime = 35 * time.Millisecond
 	// deathTime is how long it is waited for after the holder's death, or farewell. A
 	// process that is killed while it starts a program leaves what it has open to its
 	// child, which closes it when it begins to run that program, or dies in its turn.

@@ -72,7 +72,7 @@ const late = 20
 // for a moment: its lease is not held by anybody.
 func TestALockOutlivesItsHolder(t *testing.T) {
 	fsys, path := leftBy(t, deadPID(t), fsx.File.TryLock, late)
-	if h, held, err := lease.Look(t.Context(), fsys, path); held || err != nil {
+	if h, held, err := lease.Inspect(t.Context(), fsys, path); held || err != nil {
 		t.Errorf("held by %+v, %v", h, err)
 	}
 	fsys, path = leftBy(t, deadPID(t), fsx.File.TryLock, late)
@@ -100,7 +100,7 @@ func TestALeaseThatIsGivenBackIsWaitedFor(t *testing.T) {
 // Whoever lives is believed to hold its lease.
 func TestALivingHolderIsNotWaitedFor(t *testing.T) {
 	fsys, path := leftBy(t, os.Getpid(), fsx.File.TryLock, 2)
-	if h, held, err := lease.Look(t.Context(), fsys, path); !held || h.PID != os.Getpid() || err != nil {
+	if h, held, err := lease.Inspect(t.Context(), fsys, path); !held || h.PID != os.Getpid() || err != nil {
 		t.Errorf("held %v by %+v, %v", held, h, err)
 	}
 	fsys, path = leftBy(t, os.Getpid(), fsx.File.TryLock, late)
@@ -113,7 +113,7 @@ func TestALivingHolderIsNotWaitedFor(t *testing.T) {
 // A look is no holder: not to another look, and not to who takes the lease.
 func TestLooksDisturbNobody(t *testing.T) {
 	fsys, path := leftBy(t, os.Getpid(), fsx.File.TryRLock, 2)
-	if h, held, err := lease.Look(t.Context(), fsys, path); held || err != nil {
+	if h, held, err := lease.Inspect(t.Context(), fsys, path); held || err != nil {
 		t.Errorf("held by %+v, %v", h, err)
 	}
 	fsys, path = leftBy(t, os.Getpid(), fsx.File.TryRLock, 3)
@@ -134,7 +134,7 @@ func TestWaitingForADeadHolderEndsWithItsContext(t *testing.T) {
 	if _, err := lease.Acquire(ctx, fsys, path); !errors.Is(err, why) {
 		t.Errorf("Acquire: %v", err)
 	}
-	if _, _, err := lease.Look(ctx, fsys, path); !errors.Is(err, why) {
+	if _, _, err := lease.Inspect(ctx, fsys, path); !errors.Is(err, why) {
 		t.Errorf("Look: %v", err)
 	}
 }

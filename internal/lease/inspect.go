@@ -9,15 +9,15 @@ import (
 	"github.com/cadre-dev/cadre/internal/fsx"
 )
 
-// Look says who has the lease at path, without taking it; ok is false when
+// Inspect says who has the lease at path, without taking it; ok is false when
 // nobody has. It leaves the file as it is, and makes none. To tell a holder from
-// one that died it tries the lock for an instant, which [Acquire] waits for; looks
+// one that died it tries the lock for an instant, which [Acquire] waits for; inspections
 // do not disturb each other. One that was killed just now may have its lock for
-// another moment, which Look waits for. Where the file system knows no locks,
+// another moment, which Inspect waits for. Where the file system knows no locks,
 // whoever was killed seems to have its lease for good.
-func Look(ctx context.Context, fsys fsx.FS, path string) (h Holder, ok bool, err error) {
+func Inspect(ctx context.Context, fsys fsx.FS, path string) (h Holder, ok bool, err error) {
 	for p := (patience{}); ; {
-		h, ok, err = look(fsys, path)
+		h, ok, err = inspect(fsys, path)
 		if err != nil || !ok {
 			return h, ok, err
 		}
@@ -27,7 +27,7 @@ func Look(ctx context.Context, fsys fsx.FS, path string) (h Holder, ok bool, err
 	}
 }
 
-func look(fsys fsx.FS, path string) (h Holder, ok bool, err error) {
+func inspect(fsys fsx.FS, path string) (h Holder, ok bool, err error) {
 	file, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Holder{}, false, nil
