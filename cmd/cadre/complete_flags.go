@@ -64,7 +64,8 @@ func completeTools(cmd *cobra.Command, before []string, typed string) ([]cobra.C
 func completeModel(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	path, scripts := strings.CutPrefix(typed, scripted.Prefix)
-	if !scripts && (len(typed) < 2 || !strings.HasPrefix(scripted.Prefix, typed)) {
+	begins := len(typed) >= 2 && strings.HasPrefix(scripted.Prefix, typed) //nolint:gocritic // what was typed may be its beginning
+	if !scripts && !begins {
 		return append(provider.Names(), scriptsIn("", false)...), directive
 	}
 	if !scripts {
