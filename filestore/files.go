@@ -154,6 +154,15 @@ func (s *files) readShared(ctx context.Context, path string, limit int64, decode
 	return key, &TornError{path, broken}
 }
 
+// writeNew writes a file that nobody else writes, and makes its folder if it is missing.
+func (s *files) writeNew(path string, data []byte) error {
+	if err := fsx.MkdirAll(s.fsys, filepath.Dir(path), layout.DirMode); err != nil {
+		return err
+	}
+	_, err := fsx.WriteAtomic(s.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: s.sync})
+	return err
+}
+
 // readDir lists a folder; a missing one is empty.
 func (s *files) readDir(folder string) ([]fs.DirEntry, error) {
 	entries, err := s.fsys.ReadDir(folder)

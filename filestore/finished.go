@@ -110,12 +110,7 @@ func (ts ledTeams) copyInto(root, path string) error {
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(root, below)
-	if err := fsx.MkdirAll(ts.fsys, filepath.Dir(to), layout.DirMode); err != nil {
-		return err
-	}
-	_, err = fsx.WriteAtomic(ts.fsys, to, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: ts.sync})
-	return err
+	return ts.writeNew(filepath.Join(root, below), data)
 }
 
 // Finished lists the state roots with the copies of finished teams, one for each

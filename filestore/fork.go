@@ -7,12 +7,9 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"path/filepath"
 
-	"github.com/cadre-dev/cadre/internal/fsx"
 	"github.com/cadre-dev/cadre/internal/journal"
 	"github.com/cadre-dev/cadre/internal/jsonx"
-	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/transcript"
 )
 
@@ -93,12 +90,4 @@ func relabel(line *jsonx.Object, to transcript.Ref) {
 	} else {
 		line.Delete("agentId")
 	}
-}
-
-func (ts *transcripts) writeNew(path string, data []byte) error {
-	if err := fsx.MkdirAll(ts.fsys, filepath.Dir(path), layout.DirMode); err != nil {
-		return err
-	}
-	_, err := fsx.WriteAtomic(ts.fsys, path, data, fsx.WriteOptions{Mode: layout.FileMode, Sync: ts.sync})
-	return err
 }

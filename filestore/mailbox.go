@@ -257,5 +257,5 @@ func messages(entries []entry) []mailbox.Message {
 func (s *Store) KeepText(main transcript.Ref, id mailbox.ID, text string) (path string, err error) {
 	defer wrap(&err, "store the text of message %s", id)
 	path = s.root.MailText(main.Project, main.Session, layout.FileName(string(id)))
-	return path, s.transcripts.writeNew(path, []byte(text))
+	return path, s.writeNew(path, []byte(text))
 }
