@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cadre-dev/cadre/internal/ctxlock"
+	"github.com/cadre-dev/cadre/internal/journal"
 	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/transcript"
@@ -18,6 +19,8 @@ type jobs struct {
 	*files
 	ref     transcript.Ref
 	writing ctxlock.Mutex // held while lines are written: jobs end at any time
+	running int           // jobs begun and not ended
+	file    *journal.File // open while some run, nil otherwise
 }
 
 // jobLine is one line: a job, or the end of one.
@@ -33,12 +36,12 @@ const jobsSide = "jobs"
 func (s *jobs) Begin(ctx context.Context, r job.Record) (err error) {
 	defer wrap(&err, "keep job %s of session %s", r.ID, s.ref)
 	r.End = nil
-	return s.append(ctx, s.ref, jobLine{Job: &r})
+	return s.append(ctx, s.ref, 1, jobLine{Job: &r})
 }
 
 func (s *jobs) End(ctx context.Context, id string, e job.End) (err error) {
 	defer wrap(&err, "keep the end of job %s of session %s", id, s.ref)
-	return s.append(ctx, s.ref, jobLine{ID: id, End: &e})
+	return s.append(ctx, s.ref, -1, jobLine{ID: id, End: &e})
 }
 
 func (s *jobs) All(ctx context.Context) (records []job.Record, err error) {
@@ -69,7 +72,7 @@ func (s *jobs) endUnfinished(ctx context.Context, ref transcript.Ref, e job.End)
 	if len(ends) == 0 {
 		return nil
 	}
-	return s.append(ctx, ref, ends...)
+	return s.append(ctx, ref, 0, ends...)
 }
 
 // tree is the session and, when it is a main session, those of its agents that have jobs.
@@ -89,9 +92,10 @@ func (s *jobs) tree() ([]transcript.Ref, error) {
 	return refs, err
 }
 
-// append writes lines in one write. The file is closed again: most sessions have
-// few jobs, and nobody closes this store.
-func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine) error {
+// append writes lines in one write, about so many more or fewer jobs that run. The file
+// stays open for their ends, and only for them: most sessions have few jobs, and nobody
+// closes this store.
+func (s *jobs) append(ctx context.Context, ref transcript.Ref, more int, lines ...jobLine) error {
 	if err := checkRef(ref); err != nil {
 		return err
 	}
@@ -111,8 +115,20 @@ func (s *jobs) append(ctx context.Context, ref transcript.Ref, lines ...jobLine)
 		return context.Cause(ctx)
 	}
 	path := s.side(ref, jobsSide)
-	file := s.journal(path)
+	file := s.file
+	if file == nil || ref != s.ref {
+		file = s.journal(path)
+	}
 	err := s.writeOverDamage(path, func() error { return file.Append(text) })
+	if ref == s.ref {
+		if err == nil {
+			s.running = max(s.running+more, 0)
+		}
+		if s.file = nil; err == nil && s.running > 0 {
+			s.file = file
+			return nil
+		}
+	}
 	if closeErr := file.Close(); err == nil && closeErr != nil {
 		s.warn(closeErr) // the lines are in the file
 	}

@@ -3,6 +3,7 @@ package permission
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -77,9 +78,14 @@ func parseScript(text string) (*syntax.File, bool) {
 	if len(text) > maxCommand || strings.ContainsAny(text, "\r\x00") || hasContinuedComment(text) {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	parser := parsers.Get().(*syntax.Parser)
+	defer parsers.Put(parser)
+	file, err := parser.Parse(strings.NewReader(text), "")
 	return file, err == nil
 }
+
+// parsers are used again: one is 5 KB, and each call of a shell needs it.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
 func hasContinuedComment(text string) bool {
 	for line := range strings.Lines(text) {

@@ -1,8 +1,8 @@
 package session
 
 import (
+	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"sync"
 	"time"
 )
@@ -55,16 +55,12 @@ func (g *scavenger) close() {
 	}
 }
 
-// scavenge returns unused memory to the system, if it is much.
+// scavenge returns unused memory to the system, if it is much. What is in use is known
+// since the last collection, as half of what sets off the next.
 func scavenge() {
-	samples := []metrics.Sample{
-		{Name: "/memory/classes/heap/free:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/gc/heap/live:bytes"},
-	}
-	metrics.Read(samples)
-	free, objects, live := samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()
-	if free+objects > live+minScavenged {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapSys-m.HeapReleased > m.NextGC/2+minScavenged {
 		debug.FreeOSMemory()
 	}
 }

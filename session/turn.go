@@ -15,9 +15,10 @@ import (
 
 // turn is the running turn as the owner sees it.
 type turn struct {
-	stop  context.CancelCauseFunc
-	steps chan handed
-	done  chan error
+	stop    context.CancelCauseFunc
+	publish func(event.Body)
+	steps   chan handed
+	done    chan error
 
 	arrived *arrival
 
@@ -30,7 +31,7 @@ type turn struct {
 
 // handed is a step on its way to the owner. The turn waits for the reply.
 type handed struct {
-	step  any // an agent.Step, or takeInput
+	step  any // a step that is stored, or takeInput
 	reply chan acknowledgement
 }
 
@@ -66,7 +67,7 @@ func (o *owner) turnEnd() <-chan error {
 // model has not answered keeps waiting input back.
 func (o *owner) startTurn(life context.Context) {
 	t := &turn{
-		steps: make(chan handed), done: make(chan error, 1), arrived: newArrival(),
+		publish: o.publish, steps: make(chan handed), done: make(chan error, 1), arrived: newArrival(),
 		started: time.Now(), callEntry: make(map[string]string),
 	}
 	err := o.storeDanglingResults(life)
@@ -118,13 +119,13 @@ func (o *owner) request(input []transcript.Message) provider.Request {
 	}
 }
 
-// run is the turn's goroutine: it ranges over the loop and hands each step to
-// the owner. The owner receives steps until run has returned, so nothing here
-// waits on the context.
+// run is the turn's goroutine: it ranges over the loop, publishes the steps of which
+// nothing is stored, and hands the others to the owner. The owner receives steps until run
+// has returned, so nothing here waits on the context.
 func (t *turn) run(ctx context.Context, spec agent.Turn) {
 	var ended error
 	for step, err := range agent.Run(ctx, spec) {
-		if err == nil {
+		if err == nil && !t.publishStep(step) {
 			err = t.hand(step).err
 		}
 		if err != nil {
@@ -151,12 +152,8 @@ func (t *turn) newInput(context.Context) ([]transcript.Message, error) {
 func (o *owner) handleStep(life context.Context, h handed) {
 	var ack acknowledgement
 	switch step := h.step.(type) {
-	case agent.Delta:
-		o.publishDelta(step.Event)
 	case agent.Reply:
 		ack.err = o.storeReply(life, o.turn, step)
-	case agent.Started:
-		o.publish(event.ToolStarted{Call: step.Call.ID, Tool: step.Tool, Input: step.Call.Input})
 	case agent.Result:
 		ack.err = o.storeResult(life, o.turn, step)
 	case agent.Note:
@@ -169,16 +166,31 @@ func (o *owner) handleStep(life context.Context, h handed) {
 	h.reply <- ack
 }
 
-func (o *owner) publishDelta(ev provider.Event) {
+// publishStep publishes a step of which nothing is stored; false when it is another. It
+// does so in the turn's goroutine: to hand over each piece of a text would cost more
+// than all else that is done with it.
+func (t *turn) publishStep(step agent.Step) bool {
+	switch step := step.(type) {
+	case agent.Delta:
+		t.publishDelta(step.Event)
+		return true
+	case agent.Started:
+		t.publish(event.ToolStarted{Call: step.Call.ID, Tool: step.Tool, Input: step.Call.Input})
+		return true
+	}
+	return false
+}
+
+func (t *turn) publishDelta(ev provider.Event) {
 	switch ev := ev.(type) {
 	case provider.TextDelta:
-		o.publish(event.TextDelta{Text: ev.Text})
+		t.publish(event.TextDelta{Text: ev.Text})
 	case provider.ThinkingDelta:
-		o.publish(event.TextDelta{Text: ev.Text, Thinking: true})
+		t.publish(event.TextDelta{Text: ev.Text, Thinking: true})
 	case provider.Waiting:
-		o.publish(event.Waiting{Host: ev.Host, Attempt: ev.Attempt, Silent: ev.Silent, Limit: ev.Limit})
+		t.publish(event.Waiting{Host: ev.Host, Attempt: ev.Attempt, Silent: ev.Silent, Limit: ev.Limit})
 	case provider.Retrying:
-		o.publish(event.Retrying{
+		t.publish(event.Retrying{
 			Attempt: ev.Attempt, Max: ev.Max, Wait: ev.Wait, Left: ev.Left,
 			Status: ev.Err.Status, Reason: ev.Err.Message, Silent: ev.Err.Silent,
 		})

@@ -68,7 +68,8 @@ func (o *demoOptions) run(ctx context.Context) error {
 	if !o.keep {
 		defer os.RemoveAll(folder)
 	}
-	signals, stop := watchSignals()
+	signals, caught, stop := watchSignals()
+	<-caught
 	defer stop()
 	d := &demoRun{demoOptions: o, folder: folder, terminal: demo.TerminalOf(os.Stdout, os.Getenv)}
 	if d.project, err = demo.Prepare(ctx, filepath.Join(folder, "project")); err != nil {

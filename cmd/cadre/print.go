@@ -40,13 +40,14 @@ func runPrint(ctx context.Context, o *options, args []string) error {
 	if strings.TrimSpace(prompt) == "" {
 		return usagef("no prompt: give it as an argument (cadre -p \"…\") or on stdin")
 	}
-	signals, stop := watchSignals()
+	signals, caught, stop := watchSignals()
 	defer stop()
 	cwd, err := workingFolder()
 	if err != nil {
 		return err
 	}
 	rt, err := cadre.Open(ctx, o.config(cwd))
+	<-caught
 	if err != nil {
 		return o.refused(err, started)
 	}

@@ -23,43 +23,66 @@ var (
 	byQuit      = &stopped{"SIGQUIT", exitQuit}
 )
 
-// watchSignals delivers what asks us to end, until stop is called. A
-// signal that the parent had ignored (nohup, a background job of a script) stays ignored.
-// From now on a write to a closed pipe is an error like any other, and does not
-// kill the process in the middle of its work; a handler, unlike an ignored
-// signal, is not inherited by the commands that agents run.
-func watchSignals() (causes <-chan *stopped, stop func()) {
-	raw := make(chan os.Signal, 8)
+// watchSignals delivers what asks us to end, from when caught is closed until stop is
+// called. A signal that the parent had ignored (nohup, a background job of a script)
+// stays ignored. Once caught is closed, a write to a closed pipe is an error like any
+// other, and does not kill the process in the middle of its work; a handler, unlike an
+// ignored signal, is not inherited by the commands that agents run.
+//
+// To begin catching a signal, or to stop it, costs two switches of threads for each. So
+// the caller may do something else until caught is closed, and stop leaves the signals
+// caught: it is for the end of the program, which a signal then ends at once.
+func watchSignals() (causes <-chan *stopped, caught <-chan struct{}, stop func()) {
+	raw, out := make(chan os.Signal, 8), make(chan *stopped)
+	ready, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() { // ends with the program
+		catch(raw)
+		close(ready)
+		deliver(raw, out, over)
+		close(out)
+		close(ended)
+		os.Exit(causeOf(<-raw).code)
+	}()
+	return out, ready, func() {
+		close(over)
+		<-ended
+	}
+}
+
+func catch(raw chan<- os.Signal) {
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			signal.Notify(raw, s)
 		}
 	}
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	out, done := make(chan *stopped), make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(out)
-		for s := range raw {
-			out <- causeOf(s)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// deliver passes signals on until over is closed. Those that nobody has received by then
+// are dropped.
+func deliver(raw <-chan os.Signal, out chan<- *stopped, over <-chan struct{}) {
+	for {
+		select {
+		case s := <-raw:
+			select {
+			case out <- causeOf(s):
+			case <-over:
+			}
+		case <-over:
+			for len(raw) > 0 {
+				<-raw
+			}
+			return
 		}
-	}()
-	return out, func() {
-		signal.Stop(raw)
-		signal.Stop(pipe)
-		close(raw)
-		for range out { // what came too late
-		}
-		<-done
 	}
 }
 
-// interruptible is ctx until a signal asks us to end. stop gives the signals
-// back.
+// interruptible is ctx until a signal asks us to end. stop is for the end of the program,
+// like that of [watchSignals].
 func interruptible(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	signals, unwatch := watchSignals()
+	signals, caught, unwatch := watchSignals()
+	<-caught
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

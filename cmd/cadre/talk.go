@@ -67,7 +67,8 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	o.showEnd(ctx, rt.Info(), term.IsTerminal(int(os.Stdout.Fd())))
 	var forwarding sync.WaitGroup
 	defer forwarding.Wait()
-	signals, stop := watchSignals()
+	signals, caught, stop := watchSignals()
+	<-caught
 	defer stop()
 	interrupts := make(chan struct{}, 8)
 	forwarding.Go(func() { forward(signals, interrupts, end, rt) })

@@ -1,10 +1,14 @@
 package wire
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/provider"
@@ -36,9 +40,37 @@ func transport() http.RoundTripper {
 	}
 	t := shared.Clone()
 	t.MaxIdleConnsPerHost = 32
+	if dial := t.DialContext; dial != nil {
+		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dial(ctx, network, address)
+			if tcp, ok := c.(*net.TCPConn); ok {
+				return &conn{tcp}, err
+			}
+			return c, err
+		}
+	}
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	return t
 }
+
+// conn is a connection that copies what it is given to send through a buffer that is
+// used again. Its own method makes one of 32 KiB for each request.
+type conn struct{ *net.TCPConn }
+
+// ReadFrom implements [io.ReaderFrom].
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	buf := sendBuffers.Get().(*[]byte)
+	defer sendBuffers.Put(buf)
+	return io.CopyBuffer(onlyWriter{c.TCPConn}, r, *buf)
+}
+
+// onlyWriter hides the methods that io.CopyBuffer would prefer to the buffer.
+type onlyWriter struct{ io.Writer }
+
+var sendBuffers = sync.Pool{New: func() any {
+	buf := make([]byte, 64<<10)
+	return &buf
+}}
 
 // baseURL parses the URL of an API, which stands in a variable.
 func baseURL(base, variable string) (*url.URL, error) {
