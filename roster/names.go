@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,7 +28,9 @@ const maxName = 64
 // runtimeNames are the senders of our own runtime (facts: claude-code §4.5,
 // §5.6, §9), and people, as [skeleton] writes them: nobody else may look like
 // them.
-var runtimeNames = []string{skeleton(mailbox.LeadName), skeleton(mailbox.SystemName), skeleton(mailbox.TaskListName), skeleton(mailbox.UserName)}
+var runtimeNames = sync.OnceValue(func() []string {
+	return []string{skeleton(mailbox.LeadName), skeleton(mailbox.SystemName), skeleton(mailbox.TaskListName), skeleton(mailbox.UserName)}
+})
 
 // deviceName matches what Windows takes for a device, whatever its extension.
 var deviceName = lazy.Regexp(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
@@ -46,7 +49,7 @@ func CleanName(raw string) (string, error) {
 		return "", &NameError{raw, "must not contain path separators"}
 	case !strings.ContainsFunc(name, isWordRune):
 		return "", &NameError{raw, "needs a letter or a digit"}
-	case slices.Contains(runtimeNames, skeleton(name)):
+	case slices.Contains(runtimeNames(), skeleton(name)):
 		return "", &NameError{raw, "could be mistaken for " + mailbox.LeadName + ", a person or the runtime itself"}
 	case deviceName().MatchString(name):
 		return "", &NameError{raw, "is the name of a device on some systems"}
