@@ -24,7 +24,6 @@ import (
 	"github.com/cadre-dev/cadre/filestore"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/job"
-	"github.com/cadre-dev/cadre/models"
 	"github.com/cadre-dev/cadre/provider"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
@@ -40,7 +39,7 @@ type Config struct {
 	Getenv  func(string) string // nil: [os.Getenv]
 	Version string              // cadre's own version, for transcripts and servers
 
-	Model              string         // "": from settings, else the default of the provider that has a key
+	Model              string         // "": from settings, else that of the resumed session, else the default of the provider that has a key
 	Provider           provider.Model // answers every request instead of what Model resolves to
 	SystemPrompt       *string        // replaces the default system prompt
 	AppendSystemPrompt string         // goes after it
@@ -119,21 +118,10 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := r.loadSettings(); err != nil {
 		return nil, err
 	}
-	choice, err := models.Choose(models.Options{
-		Name: cfg.Model, Provider: cfg.Provider, Getenv: cfg.Getenv, Version: cfg.Version, Interactive: cfg.Interactive, Settings: r.settings,
-	})
-	if err != nil {
-		return nil, r.cfg.modelError(err)
-	}
-	r.info.Model, r.info.APIKeySource = choice.Name, choice.KeySource
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
 	r.tree = session.NewTree(session.TreeConfig{
 		Desk: r.stores.desk, AskTime: r.settings.AskDeadline, Read: r.stores.transcripts.Read,
 	})
-	r.sessions = &opener{
-		root: cfg.Root, settings: r.settings, offered: r.cfg.Tools, stores: r.stores, tree: r.tree, models: choice,
-		ledger: builtin.NewLedger(), opened: make(chan struct{}),
-	}
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(err, r.stores.close())
 	}
@@ -174,7 +162,20 @@ func (c *Config) complete() error {
 
 // start puts the parts together and opens the main session.
 func (r *Runtime) start(ctx context.Context) error {
-	ref, err := r.cfg.pickSession(ctx, r.stores.transcripts)
+	from, err := r.cfg.resumed(ctx, r.stores.transcripts)
+	if err != nil {
+		return err
+	}
+	choice, err := r.chooseModel(ctx, from)
+	if err != nil {
+		return err
+	}
+	r.info.Model, r.info.APIKeySource = choice.Name, choice.KeySource
+	r.sessions = &opener{
+		root: r.cfg.Root, settings: r.settings, offered: r.cfg.Tools, stores: r.stores, tree: r.tree, models: choice,
+		ledger: builtin.NewLedger(), opened: make(chan struct{}),
+	}
+	ref, err := r.cfg.pickSession(ctx, r.stores.transcripts, from)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package cadre
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/cadre-dev/cadre/event"
+	"github.com/cadre-dev/cadre/task"
 )
 
 // Usage is what each agent has used so far, the main session first. It waits
@@ -16,4 +18,12 @@ func (r *Runtime) Usage() []event.AgentTally {
 		return cmp.Compare(min(len(a.Agent.ID), 1), min(len(b.Agent.ID), 1)) // the main session has no id
 	})
 	return all
+}
+
+// OpenTasks names the task list of the main session, and the tasks on it that are not
+// completed, in the order of their ids.
+func (r *Runtime) OpenTasks(ctx context.Context) (list string, open []task.Task, err error) {
+	all, err := r.teams.Tasks.List(ctx, r.mainCaller())
+	open = slices.DeleteFunc(all, func(t task.Task) bool { return t.Status == task.Completed || t.Internal() })
+	return r.teams.Tasks.ListOf(r.mainCaller()), open, err
 }

@@ -20,6 +20,7 @@ type End struct {
 	OpenWork  error // the team was still working when its time was up
 	// Interrupted says that a person or a signal ended the run.
 	Interrupted bool
+	OpenTasks   []OpenTask // in the order of their ids
 }
 
 // NewResult is the result of a run: what its agents did, and how it ended.
@@ -28,7 +29,7 @@ func NewResult(agents []event.AgentTally, end End) Result {
 	var main event.AgentTally
 	r := Result{
 		Type: typeResult, DurationMS: end.Took.Milliseconds(), SessionID: end.SessionID, UUID: ids.UUID(),
-		ModelUsage: make(map[string]ModelUsage), PermissionDenials: []Denial{},
+		ModelUsage: make(map[string]ModelUsage), PermissionDenials: []Denial{}, OpenTasks: end.OpenTasks,
 	}
 	var api time.Duration
 	models := make(map[string]event.Spending)

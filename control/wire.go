@@ -172,6 +172,15 @@ type Result struct {
 	TerminalReason    string                `json:"terminal_reason,omitempty"`
 	APIErrorStatus    *int                  `json:"api_error_status,omitempty"`
 	Errors            []string              `json:"errors,omitzero"`
+	OpenTasks         []OpenTask            `json:"open_tasks,omitempty"`
+}
+
+// OpenTask is a task that is not completed at the end of a run. SDKs do not know it.
+type OpenTask struct {
+	ID      string `json:"id"`
+	Subject string `json:"subject"`
+	Status  string `json:"status"`
+	Owner   string `json:"owner,omitempty"`
 }
 
 // Usage counts the tokens of the main session.

@@ -5,6 +5,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,7 +30,17 @@ type Options struct {
 	Version     string              // cadre's own, which servers are told
 	Interactive bool                // a person is in front, who can interrupt a wait
 	Settings    config.Settings
+	Past        string // the model that a resumed session had; used when nobody names one
+	Dir         string // what the path of a script in Past is relative to
 }
+
+// Unnamed reports whether neither a flag nor the settings nor the environment name a
+// model.
+func (o Options) Unnamed() bool { return o.Provider == nil && o.named() == "" }
+
+func (o Options) env(name string) string { return cmp.Or(o.Getenv(name), o.Settings.Env[name]) }
+
+func (o Options) named() string { return cmp.Or(o.Name, o.Settings.Model, o.env("ANTHROPIC_MODEL")) }
 
 // Choice is the main session's model, and the models that other sessions of the
 // process may have. It does not change.
@@ -45,23 +56,31 @@ type Choice struct {
 // Choose decides which model the main session has. It makes no request. Errors:
 // [provider.ErrNoModel] when there is access to none.
 func Choose(o Options) (*Choice, error) {
-	env := func(name string) string { return cmp.Or(o.Getenv(name), o.Settings.Env[name]) }
-	name := cmp.Or(o.Name, o.Settings.Model, env("ANTHROPIC_MODEL"))
+	name := o.named()
 	if o.Provider != nil {
 		return &Choice{Name: name, KeySource: "none", main: o.Provider}, nil
 	}
 	if path, ok := strings.CutPrefix(name, scripted.Prefix); ok {
 		return chooseScript(name, path)
 	}
+	if path, ok := strings.CutPrefix(o.Past, scripted.Prefix); ok && name == "" {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(o.Dir, path)
+		}
+		return chooseScript(o.Past, path)
+	}
 	c := &Choice{}
-	if err := c.connect(env, o); err != nil {
+	if err := c.connect(o.env, o); err != nil {
 		return nil, err
+	}
+	if name == "" && c.serves(o.Past) {
+		name = o.Past
 	}
 	c.api = c.pickAPI(name)
 	if c.api == "" {
 		return nil, fmt.Errorf("choose a model: %w", provider.ErrNoModel)
 	}
-	c.main, c.KeySource = c.others[c.api], keySource(c.api, env)
+	c.main, c.KeySource = c.others[c.api], keySource(c.api, o.env)
 	if name == "" {
 		name = defaultAnthropic
 		if c.api == provider.OpenAI {
@@ -148,6 +167,19 @@ func (c *Choice) pickAPI(name string) string {
 		}
 	}
 	return ""
+}
+
+// serves reports whether there is access to a model that was used before. A name that
+// the table does not know may be that of any server.
+func (c *Choice) serves(name string) bool {
+	info, known := provider.Lookup(name)
+	switch {
+	case known:
+		return c.others[info.API] != nil
+	case strings.HasPrefix(name, "claude"):
+		return c.others[provider.Anthropic] != nil
+	}
+	return name != ""
 }
 
 func keySource(api string, getenv func(string) string) string {

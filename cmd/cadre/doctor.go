@@ -139,9 +139,19 @@ func (d diagnosis) print(asJSON bool) error {
 		err = writeOut([]byte(d.String()))
 	}
 	if err == nil && !d.OK {
-		return exitWith(exitFailed)
+		return exitWith(d.code())
 	}
 	return err
+}
+
+// code is the exit code for what does not work.
+func (d diagnosis) code() int {
+	for _, c := range d.Checks {
+		if c.Name == checkOfModel && c.Status == bad {
+			return exitNoModel
+		}
+	}
+	return exitFailed
 }
 
 func (d diagnosis) String() string {

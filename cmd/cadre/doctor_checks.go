@@ -33,6 +33,9 @@ var endpoints = map[string]struct{ variable, address string }{
 	provider.OpenAI:    {"OPENAI_BASE_URL", "https://api.openai.com/v1"},
 }
 
+// checkOfModel is the name of the check without which no agent can work.
+const checkOfModel = "model"
+
 // checkModel looks for a key, of which it shows nothing, not even a part.
 func (x *examination) checkModel() finding {
 	var present []string
@@ -48,13 +51,13 @@ func (x *examination) checkModel() finding {
 	}
 	switch {
 	case len(present) > 0:
-		return finding{"model", good, strings.Join(append(present, x.modelInUse()), ", "), ""}
+		return finding{checkOfModel, good, strings.Join(append(present, x.modelInUse()), ", "), ""}
 	case strings.HasPrefix(x.settings.Model, scripted.Prefix):
-		return finding{"model", good, "a script answers: " + x.settings.Model, ""}
+		return finding{checkOfModel, good, "a script answers: " + x.settings.Model, ""}
 	case x.getenv("OPENAI_BASE_URL") != "":
-		return finding{"model", good, "OPENAI_BASE_URL is set, without a key, " + x.modelInUse(), ""}
+		return finding{checkOfModel, good, "OPENAI_BASE_URL is set, without a key, " + x.modelInUse(), ""}
 	}
-	return finding{"model", bad, "no key", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY (and OPENAI_BASE_URL), or give --model scripted:FILE. cadre demo needs none."}
+	return finding{checkOfModel, bad, "no key", "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or OPENAI_API_KEY (and OPENAI_BASE_URL), or have a script answer: cadre --model scripted:FILE. cadre demo needs none."}
 }
 
 // modelInUse names the model that a run without --model would have.

@@ -83,6 +83,27 @@ const noModelHint = `Give cadre a model in one of three ways:
   --model scripted:FILE                      (a script instead of a model)
 To see a team at work without any model: cadre demo`
 
+// goOn is the command that resumes the session of a run. A model that answered is in the
+// transcript; one that did not yet has to be named again.
+func (o *options) goOn(session string, answered bool) string {
+	line := "To continue: cadre --resume " + session
+	if o.model != "" && !answered {
+		line += " --model " + shellWord(o.model)
+	}
+	return line
+}
+
+// shellWord writes a word as a POSIX shell reads it.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 const sessionsHint = "cadre sessions ls lists the sessions of this folder, and with --all those of every folder."
 
 // explain finds the code and the hint for an error of the library.
@@ -101,7 +122,11 @@ func explain(err error) *exit {
 		}
 	case errors.As(err, &config):
 		e.code, e.hint = exitUsage, didYouMean(config.Near)
-		if errors.Is(err, transcript.ErrNotFound) {
+		var elsewhere *cadre.ElsewhereError
+		switch {
+		case errors.As(err, &elsewhere):
+			e.hint = "To continue it there: cd " + shellWord(elsewhere.Ref.Project) + " && cadre --resume " + elsewhere.Ref.Session
+		case errors.Is(err, transcript.ErrNotFound):
 			e.hint = sessionsHint
 		}
 	case errors.Is(err, provider.ErrNoModel):
@@ -136,6 +161,16 @@ func lastTurn(usage []event.AgentTally) *event.Outcome {
 		}
 	}
 	return nil
+}
+
+// answered reports whether the main session's model has answered at least once.
+func answered(usage []event.AgentTally) bool {
+	for _, u := range usage {
+		if u.Agent.ID == "" {
+			return u.Rounds > 0
+		}
+	}
+	return false
 }
 
 // turnError is the error of a run whose last turn ended like this: nil when it ended well.

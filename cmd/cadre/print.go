@@ -28,6 +28,7 @@ type printed struct {
 	stream  *control.Writer // nil unless the format is stream-json
 	lines   *tui.Lines      // progress; nil when none is shown
 	debug   *debugLog       // nil without --debug
+	tasks   taskWatch
 }
 
 // runPrint answers one prompt.
@@ -58,7 +59,7 @@ func runPrint(ctx context.Context, o *options, args []string) error {
 	defer debug.Close()
 	p := &printed{
 		course: newCourse(rt, signals, o.note), o: o, started: started,
-		lines: o.progress(cwd), debug: debug,
+		lines: o.progress(cwd), debug: debug, tasks: make(taskWatch),
 	}
 	if o.outputFormat == formatStream {
 		p.stream = control.NewWriter(os.Stdout, identity(rt.Info()))
@@ -116,10 +117,15 @@ func (p *printed) run(ctx context.Context, prompt string) error {
 		}
 	}()
 	end := p.work(ctx, prompt)
+	list, open, err := p.rt.OpenTasks(ctx)
+	if err != nil {
+		p.o.warn(fmt.Sprintf("list the open tasks: %v", err))
+	}
 	if err := p.close(ctx); err != nil && end.Err == nil {
 		p.o.warn(err.Error())
 	}
 	<-shown
+	end.OpenTasks = p.tasks.open(list, open)
 	end.SessionID, end.Took = p.rt.Info().SessionID, time.Since(p.started)
 	return p.conclude(end)
 }
@@ -127,6 +133,7 @@ func (p *printed) run(ctx context.Context, prompt string) error {
 // show passes an event to everything that shows or logs the run.
 func (p *printed) show(ev event.Event) {
 	p.debug.event(ev)
+	p.tasks.note(ev)
 	if p.lines != nil && p.isProgress(ev) {
 		p.lines.Event(ev)
 	}
@@ -165,6 +172,7 @@ func (p *printed) conclude(end control.End) error {
 		return err
 	}
 	if p.o.outputFormat != formatStream {
+		p.o.note(openTasksLine(end.OpenTasks))
 		p.o.note(costLine(usage))
 	}
 	return p.outcome(result, main.Last, end)
@@ -191,19 +199,28 @@ func (p *printed) print(result control.Result, text string) error {
 func (p *printed) outcome(result control.Result, last *event.Outcome, end control.End) error {
 	switch {
 	case p.ending.cause != nil:
-		return exitWith(p.ending.cause.code)
+		return &exit{code: p.ending.cause.code, hint: p.goOn(end)}
 	case end.Err != nil:
 		return noReader(end.Err)
 	case last == nil || last.Reason == event.Interrupted:
-		return exitWith(exitInterrupted)
+		return &exit{code: exitInterrupted, hint: p.goOn(end)}
 	case last.Reason == event.MaxRounds:
-		return &exit{code: exitLimit, err: errors.New(strings.Join(result.Errors, "; ")), hint: "To continue: cadre --resume " + result.SessionID}
+		return &exit{code: exitLimit, err: errors.New(strings.Join(result.Errors, "; ")), hint: p.goOn(end)}
 	case last.Reason == event.Failed:
 		return &exit{code: codeOfClass(last.Class), err: errors.New(failure(*last))}
 	case end.OpenWork != nil:
-		return &exit{code: exitLimit, err: end.OpenWork, hint: "To continue: cadre --resume " + result.SessionID}
+		return &exit{code: exitLimit, err: end.OpenWork, hint: p.goOn(end)}
 	}
 	return nil
+}
+
+// goOn says how a run that was cut short can be resumed; "" when nothing of it is kept,
+// or nobody is to read it.
+func (p *printed) goOn(end control.End) string {
+	if p.o.noPersistence || p.o.quiet {
+		return ""
+	}
+	return p.o.goOn(end.SessionID, answered(p.rt.Usage()))
 }
 
 func failure(out event.Outcome) string {

@@ -41,18 +41,23 @@ func TestScripts(t *testing.T) {
 			env.Setenv("USERPROFILE", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("CADRE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("GORACE", noRaceSleep)
+			env.Values[heldKey{}] = &heldSessions{}
 			script := filepath.Join(env.WorkDir, "demo.jsonc")
+			poets, err := os.ReadFile("../../docs/examples/team.jsonc")
 			return errors.Join(
+				err,
+				os.WriteFile(filepath.Join(env.WorkDir, "poets.jsonc"), poets, 0o600),
 				os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700),
 				os.WriteFile(script, demo.ScriptText(), 0o600),
 			)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":  scriptCode,
-			"serve": scriptServe,
-			"hold":  scriptHold,
-			"shape": scriptShape,
-			"count": scriptCount,
+			"code":    scriptCode,
+			"serve":   scriptServe,
+			"hold":    scriptHold,
+			"release": scriptRelease,
+			"shape":   scriptShape,
+			"count":   scriptCount,
 		},
 	})
 }
@@ -106,7 +111,32 @@ func scriptHold(ts *testscript.TestScript, neg bool, args []string) {
 	store := filestore.New(layout.Root(ts.Getenv("CADRE_HOME")))
 	log, err := store.Transcripts().Open(context.Background(), transcript.Ref{Project: ts.MkAbs("."), Session: args[0]})
 	ts.Check(err)
-	ts.Defer(func() { ts.Check(errors.Join(log.Close(), store.Close())) })
+	held := ts.Value(heldKey{}).(*heldSessions)
+	held.release = append(held.release, func() error { return errors.Join(log.Close(), store.Close()) })
+	ts.Defer(func() { ts.Check(held.end()) })
+}
+
+// heldKey finds the heldSessions of a script.
+type heldKey struct{}
+
+// heldSessions are what a script holds open.
+type heldSessions struct{ release []func() error }
+
+func (h *heldSessions) end() error {
+	var errs []error
+	for _, release := range h.release {
+		errs = append(errs, release())
+	}
+	h.release = nil
+	return errors.Join(errs...)
+}
+
+// release: closes the sessions that hold opened.
+func scriptRelease(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: release")
+	}
+	ts.Check(ts.Value(heldKey{}).(*heldSessions).end())
 }
 
 // count FILE REGEXP N: the file has N lines that match.

@@ -141,13 +141,19 @@ func findSession(ctx context.Context, places []place, id string) (place, transcr
 	}
 	e := usagef("session %q: %w", id, transcript.ErrNotFound)
 	e.hint = sessionsHint
+	if p, ref, err := findAgent(ctx, places, id); err == nil {
+		e = usagef("%s is not a session of its own, but an agent's inside session %s", ref.Agent, ref.Session)
+		e.hint = "cadre sessions show " + ref.Agent + " shows it."
+		return p, transcript.Info{}, e
+	}
 	return place{}, transcript.Info{}, e
 }
 
 func newSessionsShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a conversation", Args: exactly(1, "the id of a session, or the beginning of it"),
+		Use: "show ID", Short: "Show a conversation", Args: exactly(1, "the id of a session or of an agent in one, or the beginning of it"),
+		Long:              "Shows a conversation: that of a session, or of a sub-agent or teammate that ran inside one. cadre sessions tree\nlists the ids of those.",
 		ValidArgsFunction: complete(sessionCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withPlaces(func(places []place) error { return showSession(cmd.Context(), places, args[0], asJSON) })
@@ -158,11 +164,11 @@ func newSessionsShow() *cobra.Command {
 }
 
 func showSession(ctx context.Context, places []place, id string, asJSON bool) error {
-	p, info, err := findSession(ctx, places, id)
+	p, ref, err := findConversation(ctx, places, id)
 	if err != nil {
 		return err
 	}
-	entries, err := p.Transcripts().Read(ctx, info.Ref)
+	entries, err := p.Transcripts().Read(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -170,15 +176,109 @@ func showSession(ctx context.Context, places []place, id string, asJSON bool) er
 		return writeJSON(append([]transcript.Entry{}, entries...))
 	}
 	var b strings.Builder
-	who := ""
-	if info.Agent != "" {
-		who = fmt.Sprintf(" of teammate %s in team %s", cleanCell(info.Agent), cleanCell(info.Team))
-	}
-	fmt.Fprintf(&b, "session %s%s in %s, %s\n", info.Ref.Session, who, info.Ref.Project, when(info.Updated))
+	b.WriteString(heading(ref, entries) + "\n")
 	for _, e := range entries {
 		writeEntry(&b, e)
 	}
 	return writeOut([]byte(b.String()))
+}
+
+// heading says whose conversation it is.
+func heading(ref transcript.Ref, entries []transcript.Entry) string {
+	var updated time.Time
+	who := ""
+	for _, e := range entries {
+		updated = e.At
+		if e.AgentName != "" && e.TeamName != "" {
+			who = fmt.Sprintf("teammate %s in team %s", cleanCell(e.AgentName), cleanCell(e.TeamName))
+		}
+	}
+	name := "session " + ref.Session
+	switch {
+	case ref.Agent != "":
+		name = fmt.Sprintf("%s %s inside session %s", cmp.Or(who, "sub-agent"), ref.Agent, ref.Session)
+	case who != "":
+		name += " of " + who
+	}
+	return fmt.Sprintf("%s in %s, %s", name, ref.Project, when(updated))
+}
+
+// findConversation finds a main session, or that of an agent inside one, by its id or the
+// beginning of it. SESSION/AGENT names an agent of several that have the same id.
+func findConversation(ctx context.Context, places []place, id string) (place, transcript.Ref, error) {
+	type candidate struct {
+		place
+		ref transcript.Ref
+	}
+	var found []candidate
+	for _, p := range places {
+		all, err := p.conversations(ctx)
+		if err != nil {
+			return p, transcript.Ref{}, err
+		}
+		for _, ref := range all {
+			if id == "" {
+				break // an unset variable names nothing
+			}
+			switch name := agentOrSession(ref); {
+			case name == id && ref.Agent == "", ref.String() == id:
+				return p, ref, nil
+			case strings.HasPrefix(name, id):
+				found = append(found, candidate{p, ref})
+			}
+		}
+	}
+	if exact := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return agentOrSession(c.ref) != id }); len(exact) > 0 {
+		found = exact
+	}
+	switch len(found) {
+	case 0:
+		_, _, err := findSession(ctx, places, id)
+		return place{}, transcript.Ref{}, err
+	case 1:
+		return found[0].place, found[0].ref, nil
+	}
+	names := make([]string, len(found))
+	for i, c := range found {
+		names[i] = c.ref.String()
+	}
+	return place{}, transcript.Ref{}, usagef("%q is the beginning of %d sessions: %s", id, len(found), strings.Join(names, ", "))
+}
+
+// findAgent finds the conversation of an agent inside a session.
+func findAgent(ctx context.Context, places []place, id string) (place, transcript.Ref, error) {
+	for _, p := range places {
+		all, err := p.conversations(ctx)
+		if err != nil {
+			return p, transcript.Ref{}, err
+		}
+		for _, ref := range all {
+			if id != "" && strings.HasPrefix(ref.Agent, id) {
+				return p, ref, nil
+			}
+		}
+	}
+	return place{}, transcript.Ref{}, transcript.ErrNotFound
+}
+
+// agentOrSession is the id that people name a conversation by.
+func agentOrSession(ref transcript.Ref) string { return cmp.Or(ref.Agent, ref.Session) }
+
+// conversations lists the main sessions and those of the agents inside them.
+func (p place) conversations(ctx context.Context) ([]transcript.Ref, error) {
+	infos, err := p.Transcripts().List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var all []transcript.Ref
+	for _, info := range infos {
+		inside, err := p.subAgents(info.Ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, info.Ref), inside...)
+	}
+	return all, nil
 }
 
 // writeEntry writes a line of a transcript for people.
@@ -203,40 +303,4 @@ func writeEntry(b *strings.Builder, e transcript.Entry) {
 			b.WriteString(mark + shorten(transcript.WithoutReminders(block.ResultText()), 160) + "\n")
 		}
 	}
-}
-
-func newSessionsRm() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "rm ID", Short: "Remove a conversation with everything that belongs to it", Args: exactly(1, "the id of a session, or the beginning of it"),
-		ValidArgsFunction: complete(ownSessionCandidates),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withPlaces(func(places []place) error { return removeSession(cmd.Context(), places, args[0], yes) })
-		},
-	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
-}
-
-func removeSession(ctx context.Context, places []place, id string, yes bool) error {
-	p, info, err := findSession(ctx, places, id)
-	if err != nil {
-		return err
-	}
-	if !p.foreign {
-		h, err := p.holder(ctx, info.Ref)
-		if err != nil {
-			return err
-		}
-		if h != nil {
-			return &exit{
-				code: exitFailed, hint: "End that process first.",
-				err: fmt.Errorf("session %s is open in process %d on %s since %s", info.Ref.Session, h.PID, h.Host, h.Since.Local().Format(time.DateTime)),
-			}
-		}
-	}
-	if err := p.mayRemove("session "+info.Ref.Session, yes); err != nil {
-		return err
-	}
-	return p.Transcripts().Remove(ctx, info.Ref)
 }

@@ -88,7 +88,7 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	usage := costLine(used)
 	o.note(usage)
 	if usage != "" && !o.noPersistence {
-		o.note("To continue: cadre --resume " + rt.Info().SessionID)
+		o.note(o.goOn(rt.Info().SessionID, answered(used)))
 	}
 	if err == nil && !terminal { // nobody saw how the turn ended
 		return turnError(lastTurn(used))

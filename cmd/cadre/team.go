@@ -245,6 +245,11 @@ func newTeamRm() *cobra.Command {
 func removeTeam(ctx context.Context, places []place, name string, yes, force bool) error {
 	p, config, err := findTeam(ctx, places, name)
 	if err != nil {
+		if _, was, missing := findFinished(ctx, places, name); missing == nil {
+			e := usagef("the team %q has finished", was.Name)
+			e.hint = fmt.Sprintf("What is left of it goes with its lead's session: cadre sessions rm %s", was.LeadSessionID)
+			return e
+		}
 		return err
 	}
 	holder, err := p.openIn(ctx, config.LeadSessionID)
@@ -269,5 +274,5 @@ func removeTeam(ctx context.Context, places []place, name string, yes, force boo
 	if err := p.mayRemove("team "+config.Name, yes); err != nil {
 		return err
 	}
-	return errors.Join(p.Rosters().Remove(ctx, config.Name), p.Tasks().Remove(ctx, config.Name))
+	return p.removeRoster(ctx, config.Name)
 }

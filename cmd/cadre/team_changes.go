@@ -81,6 +81,9 @@ func (c *teamChanges) changesTo(now *teamState) []teamChange {
 // removed implements [watcher].
 func (*teamChanges) removed() error { return writeChanges([]teamChange{{Kind: teamRemoved}}) }
 
+// closed implements [watcher]. The team that was written last says it.
+func (*teamChanges) closed() error { return nil }
+
 // removals are the changes for what was there and is not any more.
 func removals[T any](kind changeKind, was, is map[string]T) []teamChange {
 	var changes []teamChange

@@ -45,7 +45,12 @@ func (l *teamLines) draw(now *teamState) error {
 }
 
 // removed implements [watcher].
-func (*teamLines) removed() error { return writeOut([]byte("The team is gone.\n")) }
+func (*teamLines) removed() error { return writeOut([]byte(teamIsGone + "\n")) }
+
+// closed implements [watcher].
+func (*teamLines) closed() error {
+	return writeOut([]byte("The team is closed: no process leads it.\n"))
+}
 
 func (l *teamLines) newTasks(tasks []task.Task) []string {
 	now, lines := make(map[string]string), []string{}

@@ -33,7 +33,7 @@ func (p *teamPicture) draw(now *teamState) error {
 	}
 	b.WriteString("\x1b[J")
 	for _, line := range lines {
-		b.WriteString(line + "\n")
+		b.WriteString(line + "\r\n") // the terminal is raw: it adds no return of its own
 	}
 	p.drawn = lines
 	return writeOut(b.Bytes())
@@ -50,7 +50,10 @@ func (p *teamPicture) height(columns int) int {
 }
 
 // removed implements [watcher]. The last picture stays where it is.
-func (p *teamPicture) removed() error { return writeOut([]byte("The team is gone.\n")) }
+func (p *teamPicture) removed() error { return writeOut([]byte(teamIsGone + "\r\n")) }
+
+// closed implements [watcher]. The last picture says it.
+func (p *teamPicture) closed() error { return nil }
 
 // section is a part of the picture. When there is no room for all of it, its end
 // counts more if newest is set, else its beginning.
@@ -63,7 +66,7 @@ type section struct {
 // pictureOf is a team in lines that fit into a terminal.
 func pictureOf(s *teamState, columns, rows int) []string {
 	sections := []section{
-		memberLines(s), {lines: taskLines(s.tasks)}, {lines: askLines(s.asks)}, {lines: mailLines(s.mail), newest: true},
+		memberLines(s), {lines: taskLines(s.tasks, false)}, {lines: askLines(s.asks)}, {lines: mailLines(s.mail), newest: true},
 	}
 	room := rows - 2 // the first and the last line
 	for _, part := range sections {
@@ -75,10 +78,15 @@ func pictureOf(s *teamState, columns, rows int) []string {
 		}
 	}
 	lines := []string{headLine(s.view)}
-	for i, n := range shares(sections, max(room, 0)) {
+	const ofTasks = 1 // their place in sections
+	got := shares(sections, max(room, 0))
+	if got[ofTasks] < len(sections[ofTasks].lines) {
+		sections[ofTasks].lines = taskLines(s.tasks, true)
+	}
+	for i, n := range got {
 		lines = append(lines, sections[i].cut(n)...)
 	}
-	last := "Ctrl+C leaves; the team goes on."
+	last := "q or Ctrl+C leaves; the team goes on."
 	if len(s.asks) > 0 {
 		last += " To answer: cadre answer ID allow|deny"
 	}
@@ -161,16 +169,16 @@ func doing(tasks []task.Task, name string) string {
 	return ""
 }
 
-// taskLines are the tasks, the most important ones first when there are many:
-// those in progress, then those that are open, then the newest of the others.
-func taskLines(tasks []task.Task) []string {
+// taskLines are the tasks, the most important ones first when there are many, or room for
+// some only: those in progress, then those that are open, then the others.
+func taskLines(tasks []task.Task, some bool) []string {
 	var shown []task.Task
 	for _, t := range tasks {
 		if !t.Internal() {
 			shown = append(shown, t)
 		}
 	}
-	if len(shown) > fewTasks {
+	if some || len(shown) > fewTasks {
 		slices.SortStableFunc(shown, func(a, b task.Task) int { return taskRank(a) - taskRank(b) })
 	}
 	lines := make([]string, len(shown))

@@ -61,6 +61,18 @@ func TestPictureSharesItsRoom(t *testing.T) {
 	}
 }
 
+// What somebody works on is seen also where there is room for some tasks only.
+func TestSmallPictureShowsTheWorkAtHand(t *testing.T) {
+	s := crowd(3, 0, 0, 20)
+	for i := range 4 {
+		s.tasks = append(s.tasks, task.Task{ID: fmt.Sprint(i + 1), Subject: "part", Status: task.Completed})
+	}
+	s.tasks[3].Status, s.tasks[3].Owner = task.InProgress, "ada"
+	if text := strings.Join(pictureOf(s, 50, 14), "\n"); !strings.Contains(text, "#4 part (ada)") {
+		t.Errorf("the task at work is hidden:\n%s", text)
+	}
+}
+
 // Whoever waits for an answer does not look idle.
 func TestMemberThatAsks(t *testing.T) {
 	v := teamView{Members: []memberView{{Name: "team-lead", Lead: true, State: stateOpen}, {Name: "ann", State: "idle"}, {Name: "bob", State: stateGone}}}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cadre-dev/cadre/mailbox"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 func newTeamResume() *cobra.Command {
@@ -64,6 +66,12 @@ func leadToResume(ctx context.Context, name string) (lead leadSession, err error
 			}
 		}
 		info, err := p.findSession(ctx, config.LeadSessionID)
+		if errors.Is(err, transcript.ErrNotFound) {
+			return &exit{
+				code: exitFailed, err: fmt.Errorf("find the session of %s of team %s: %w", mailbox.LeadName, config.Name, err),
+				hint: fmt.Sprintf("Without it the team cannot be resumed. cadre team log %s shows what it did, cadre team rm %[1]s removes it.", config.Name),
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("find the session of %s: %w", mailbox.LeadName, err)
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -15,15 +17,18 @@ import (
 )
 
 func newTeamWatch() *cobra.Command {
-	var asJSON bool
+	var asJSON, untilClosed bool
 	cmd := &cobra.Command{
 		Use: "watch NAME", Short: "Watch a team: members, tasks, questions, mail", Args: exactly(1, "the name of a team"),
-		Long:              "Shows a team as it changes, from outside its processes, until the team is removed or you press Ctrl+C.\nWhen the output is not a terminal, each change is a line; with --json, a JSON object (docs/cli.md).",
+		Long:              "Shows a team as it changes, from outside its processes, until the team is removed or you press q\nor Ctrl+C. With --until-closed it also ends when no process leads the team any more. When the output is not\na terminal, each change is a line; with --json, a JSON object (docs/cli.md).",
 		ValidArgsFunction: complete(teamCandidates),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withPlaces(func(places []place) error { return watchTeam(cmd.Context(), places, args[0], newWatcher(asJSON)) })
+			return withPlaces(func(places []place) error {
+				return watchTeam(cmd.Context(), places, args[0], newWatcher(asJSON), untilClosed)
+			})
 		},
 	}
+	cmd.Flags().BoolVar(&untilClosed, "until-closed", false, "end when no process leads the team")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a JSON object for each change, one per line")
 	return cmd
 }
@@ -51,11 +56,14 @@ func (m post) view() mailView {
 }
 
 // watcher shows a team. draw is called again and again, also when nothing has changed;
-// removed is called once, last, when the team is gone.
+// removed or closed is called once, last, when the team is gone or its run is over.
 type watcher interface {
 	draw(now *teamState) error
 	removed() error
+	closed() error
 }
+
+const teamIsGone = "The team is gone."
 
 // newWatcher draws a picture on a terminal; elsewhere it writes a line for each change.
 func newWatcher(asJSON bool) watcher {
@@ -74,13 +82,20 @@ func newWatcher(asJSON bool) watcher {
 	return &teamLines{}
 }
 
-func watchTeam(ctx context.Context, places []place, name string, shown watcher) error {
+func watchTeam(ctx context.Context, places []place, name string, shown watcher, untilClosed bool) error {
 	p, config, err := findTeam(ctx, places, name)
 	if err != nil {
 		return err
 	}
 	ctx, stopSignals := interruptible(ctx)
 	defer stopSignals()
+	if _, onTerminal := shown.(*teamPicture); onTerminal {
+		var stopKeys func()
+		if ctx, stopKeys, err = leavable(ctx); err != nil {
+			return err
+		}
+		defer stopKeys()
+	}
 	changed, stop := p.Tasks().Watch(config.Name)
 	defer stop()
 	posted, stopMail := p.Mail().Watch(mailbox.Address{Team: config.Name, Agent: mailbox.LeadName})
@@ -101,6 +116,9 @@ func watchTeam(ctx context.Context, places []place, name string, shown watcher) 
 		if err := shown.draw(now); err != nil {
 			return err
 		}
+		if untilClosed && now.view.state() == stateClosed {
+			return shown.closed()
+		}
 		select {
 		case <-changed:
 		case <-posted:
@@ -112,6 +130,45 @@ func watchTeam(ctx context.Context, places []place, name string, shown watcher) 
 			return watchEnd(ctx)
 		}
 	}
+}
+
+// leavable is ctx until somebody at the terminal presses q or Ctrl+C. Without the terminal's
+// own handling of lines, a key is read at once and does not show in the picture. stop gives
+// the terminal back as it was.
+func leavable(ctx context.Context) (_ context.Context, stop func(), err error) {
+	stdin := int(os.Stdin.Fd())
+	if !term.IsTerminal(stdin) {
+		return ctx, func() {}, nil
+	}
+	keys, err := newKeyboard(os.Stdin, false)
+	if err != nil {
+		return ctx, nil, fmt.Errorf("read the keyboard: %w", err)
+	}
+	before, err := term.MakeRaw(stdin)
+	if err != nil {
+		return ctx, nil, errors.Join(fmt.Errorf("set up the terminal: %w", err), keys.Close())
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pressed := make([]byte, 16)
+		for {
+			n, err := keys.Read(pressed)
+			if err != nil {
+				return
+			}
+			if bytes.ContainsAny(pressed[:n], "qQ\x03") {
+				end(byInterrupt)
+			}
+		}
+	}()
+	return ctx, func() {
+		_ = keys.Close()
+		<-done
+		_ = term.Restore(stdin, before) // it was a terminal a moment ago
+		end(nil)
+	}, nil
 }
 
 // watchEnd is the error of a watch that a signal ended: none when a person left.

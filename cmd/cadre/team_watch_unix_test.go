@@ -127,6 +127,34 @@ func TestWatchDraws(t *testing.T) {
 	}
 }
 
+// A person at the terminal leaves with q as well.
+func TestQLeavesAWatch(t *testing.T) {
+	x := openTerminal(t, watchedTeam(t), "team", "watch", "gamma")
+	x.wait("q or Ctrl+C leaves")
+	x.enter("q")
+	if code := exitCode(t, x.cmd); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A script can wait for the end of a run whose team stays on disk.
+func TestWatchUntilClosed(t *testing.T) {
+	env := watchedTeam(t)
+	for _, flags := range [][]string{{"--until-closed"}, {"--until-closed", "--json"}} {
+		watch, lines, stderr := startWatch(t, env, flags...)
+		last := ""
+		for line := range lines {
+			last = line
+		}
+		if code := exitCode(t, watch); code != exitDone || stderr.Len() > 0 {
+			t.Errorf("%q: exit code %d after %q; stderr:\n%s", flags, code, last, stderr)
+		}
+		if len(flags) == 1 && last != "The team is closed: no process leads it." {
+			t.Errorf("the last line is %q", last)
+		}
+	}
+}
+
 // Programs get everything there is, then each change, an object a line.
 func TestWatchTellsPrograms(t *testing.T) {
 	env := watchedTeam(t)
