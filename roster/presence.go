@@ -34,5 +34,5 @@ type PresentError struct {
 }
 
 func (e *PresentError) Error() string {
-	return "agent " + e.Who.String() + " runs already, in another process"
+	return "agent " + e.Who.String() + " already runs in another process"
 }

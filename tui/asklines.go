@@ -31,7 +31,7 @@ func AskLines(a ask.Ask) []string {
 	if a.Reason != "" {
 		out = append(out, Visible(a.Reason))
 	}
-	if always := suggested(a.Suggestions); always != "" {
+	if always := Suggested(a.Suggestions); always != "" {
 		out = append(out, "always: "+always)
 	}
 	return out

@@ -30,6 +30,10 @@ func isWholeCommand(line string) bool {
 	return false
 }
 
+// knownCommand reports whether a line begins with one of the commands that are complete
+// without anything behind them.
+func knownCommand(line string) bool { return isWholeCommand(strings.Fields(line)[0]) }
+
 const help = `/help         show this list
 /mode [MODE]  show or change the permission mode: default, acceptEdits, plan, dontAsk, delegate
 /cost         show what each agent has used so far

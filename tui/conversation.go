@@ -98,8 +98,10 @@ func (c *conversation) entered(ctx context.Context, text string) {
 	case len(c.asks) > 0:
 		c.answer(ctx, text)
 	case strings.TrimSpace(text) == "":
-	case isCommand(text):
+	case isWholeCommand(text), isCommand(text) && !knownCommand(text):
 		c.command(ctx, strings.Fields(text))
+	case isCommand(text):
+		c.screen.line(Clean(strings.Fields(text)[0]) + " is a command only when nothing else follows. To send this to the agent, put a space before it.")
 	default:
 		c.send(ctx, text)
 	}

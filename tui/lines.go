@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ type Lines struct {
 	title   map[string]string // agent id -> its name here, where that is not its own
 	hidden  map[string]string // by id: calls that Story leaves out, described
 	denied  map[string]bool   // ids of calls that were shown as denied; their results are not
+	done    map[string]bool   // list and id of tasks that are completed
 	tasks   map[string]string // list and id -> the line that shows a task as it is
 	teams   map[string]bool   // the teams that there are
 	waiting map[string]string // agent id -> the Wait that was shown last
@@ -46,7 +48,7 @@ func NewLines(out io.Writer, style Style) *Lines {
 func newLines(style Style, print func(string)) *Lines {
 	return &Lines{
 		Style: style, print: print, title: make(map[string]string), hidden: make(map[string]string),
-		denied: make(map[string]bool), tasks: make(map[string]string), teams: make(map[string]bool),
+		denied: make(map[string]bool), tasks: make(map[string]string), done: make(map[string]bool), teams: make(map[string]bool),
 		waiting: make(map[string]string),
 	}
 }
@@ -277,7 +279,9 @@ func (l *Lines) describe(tool string, input json.RawMessage) string {
 // that has passed is shown with the completion that follows it.
 func (l *Lines) task(c event.TaskChanged) {
 	key, line := c.List+"\x00"+c.Task.ID, TaskLine(c.Task)
-	if blockers := c.Task.BlockedBy; len(blockers) > 0 && c.Task.Status == task.Pending {
+	l.done[key] = c.Task.Status == task.Completed || c.Task.Status == task.Deleted
+	blockers := slices.DeleteFunc(slices.Clone(c.Task.BlockedBy), func(id string) bool { return l.done[c.List+"\x00"+id] })
+	if len(blockers) > 0 && c.Task.Status == task.Pending {
 		line += "  after #" + flat(strings.Join(blockers, ", #"))
 	}
 	e, checked := c.Task.Checked()

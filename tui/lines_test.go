@@ -109,6 +109,22 @@ func TestLinesAreToldOnce(t *testing.T) {
 	}
 }
 
+// A task waits only for those that are still open.
+func TestLinesNameOpenBlockersOnly(t *testing.T) {
+	var out strings.Builder
+	l := NewLines(&out, Style{})
+	last := task.Task{ID: "3", Subject: "test", Status: task.Pending, BlockedBy: []string{"1", "2"}}
+	for _, item := range []task.Task{
+		last, {ID: "1", Subject: "a", Status: task.Completed}, last, {ID: "2", Subject: "b", Status: task.Completed}, last,
+	} {
+		l.Event(event.Event{Body: event.TaskChanged{List: "x", Task: item}})
+	}
+	want := "☐ #3 test  after #1, #2\n☑ #1 a\n☐ #3 test  after #2\n☑ #2 b\n☐ #3 test\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
 func mailFrom(from, to, text, summary string) event.MailSent {
 	return event.MailSent{To: mailbox.Address{Team: "x", Agent: to}, Message: mailbox.Message{From: from, Text: text, Summary: summary}}
 }

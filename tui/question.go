@@ -97,7 +97,7 @@ func (q *question) prompt() string {
 	if q.ask.Kind == ask.Plan {
 		return "y(es), n(o), or what to change: "
 	}
-	if always := suggested(q.ask.Suggestions); always != "" {
+	if always := Suggested(q.ask.Suggestions); always != "" {
 		return "y(es), a(lways: " + always + "), n(o), or what to do instead: "
 	}
 	return "y(es), n(o), or what to do instead: "
@@ -147,8 +147,8 @@ func (c *conversation) submit(ctx context.Context, q *question, answer ask.Answe
 	}
 }
 
-// suggested names what "always" would change.
-func suggested(suggestions []ask.Suggestion) string {
+// Suggested names what "always" would change.
+func Suggested(suggestions []ask.Suggestion) string {
 	var parts []string
 	for _, s := range suggestions {
 		if text := changed(s); text != "" {
@@ -160,7 +160,9 @@ func suggested(suggestions []ask.Suggestion) string {
 
 // where names the place of a change that outlives the session.
 var where = map[string]string{
-	ask.LocalSettings: " (in local settings)", ask.ProjectSettings: " (in project settings)", ask.UserSettings: " (in user settings)",
+	ask.LocalSettings:   " (in .claude/settings.local.json)",
+	ask.ProjectSettings: " (in .claude/settings.json)",
+	ask.UserSettings:    " (in your own settings.json)",
 }
 
 // changed describes a change of the rules; "" for an unknown type.

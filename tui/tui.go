@@ -44,7 +44,7 @@ type Config struct {
 // Welcome is what the very first run says about itself.
 type Welcome struct {
 	Model   string // the model in use
-	Sent    string // where requests go, as a person knows it
+	Sent    string // where requests go, as a person knows it; "": nowhere, a script answers
 	Root    string // where everything is stored
 	Folders string // what the agents work in
 }
@@ -151,8 +151,13 @@ func (c *conversation) over(events <-chan event.Event) bool {
 func (c *conversation) begin(ctx context.Context) {
 	if w := c.Welcome; w != nil {
 		c.screen.line("Welcome to cadre. Before the first run, in short:")
-		c.screen.line(fmt.Sprintf("  Sent:    your prompts, the files the agents read and what commands print go to %s, for the model %s.", Clean(w.Sent), Clean(w.Model)))
-		c.screen.line("           Nothing goes anywhere else: no usage figures, no update checks.")
+		if w.Sent == "" {
+			c.screen.line(fmt.Sprintf("  Sent:    nothing: a script answers, %s.", Clean(w.Model)))
+			c.screen.line("           There are no usage figures and no update checks.")
+		} else {
+			c.screen.line(fmt.Sprintf("  Sent:    your prompts, the files the agents read and what commands print go to %s, for the model %s.", Clean(w.Sent), Clean(w.Model)))
+			c.screen.line("           Nothing goes anywhere else: no usage figures, no update checks.")
+		}
 		c.screen.line(fmt.Sprintf("  Stored:  conversations, teams, tasks and mail lie in %s, readable for you alone; delete them there.", Clean(w.Root)))
 		c.screen.line(fmt.Sprintf("  Touched: agents work in %s, and ask before they change a file or run a command.", Clean(w.Folders)))
 	}

@@ -304,6 +304,14 @@ func TestWelcomeHasFiveLines(t *testing.T) {
 	}
 }
 
+// Nothing is sent anywhere when a script answers.
+func TestWelcomeOfAScript(t *testing.T) {
+	k := open(t, says("x"), func(c *Config) {
+		c.Welcome = &Welcome{Model: "scripted:x.jsonc", Root: "/home/x/.cadre", Folders: "/home/x/p"}
+	})
+	k.wait("Sent:    nothing: a script answers, scripted:x.jsonc.")
+}
+
 func TestCommands(t *testing.T) {
 	k := open(t, says("heard"), nil)
 	k.enter("/mode")
@@ -317,6 +325,8 @@ func TestCommands(t *testing.T) {
 	k.wait(`"nonsense" is not a permission mode`)
 	k.enter("/nope")
 	k.wait("There is no command /nope")
+	k.enter("/quit now")
+	k.wait("/quit is a command only when nothing else follows.")
 	k.enter("/help")
 	k.wait("/quit")
 	k.enter("/usr/bin/x is broken") // a path is no command
@@ -382,7 +392,7 @@ func TestEntries(t *testing.T) {
 // A person reads everything that "always" changes, and where it is kept.
 func TestWhatAlwaysChanges(t *testing.T) {
 	rules := []ask.Rule{{ToolName: "Bash", RuleContent: "make\nrm"}, {ToolName: "Read"}}
-	got := suggested([]ask.Suggestion{
+	got := Suggested([]ask.Suggestion{
 		{Type: "addRules", Behavior: "allow", Destination: "localSettings", Rules: rules},
 		{Type: "replaceRules", Behavior: "ask", Destination: "userSettings", Rules: rules[1:]},
 		{Type: "removeRules", Behavior: "deny", Destination: "projectSettings", Rules: rules[1:]},
@@ -391,7 +401,7 @@ func TestWhatAlwaysChanges(t *testing.T) {
 		{Type: "removeDirectories", Directories: []string{"/c"}},
 		{Type: "unknown"},
 	})
-	want := "allow Bash(make rm), Read (in local settings), ask only Read (in user settings), no longer deny Read (in project settings), " +
+	want := "allow Bash(make rm), Read (in .claude/settings.local.json), ask only Read (in your own settings.json), no longer deny Read (in .claude/settings.json), " +
 		"mode plan, work in /a, /b, no longer work in /c"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -154,7 +154,15 @@ func answerAsk(ctx context.Context, p place, id, verdict string, r reply) error 
 	if !a.Open {
 		return writeOut([]byte("The answer is kept, and will be read when the session is resumed: cadre --resume " + a.SessionID + "\n"))
 	}
-	return writeOut([]byte("Answered.\n"))
+	return writeOut([]byte("Answered." + r.kept(a.Ask) + "\n"))
+}
+
+// kept says what an answer changes beside the call that it is about; "" for nothing.
+func (r reply) kept(a ask.Ask) string {
+	if !r.always {
+		return ""
+	}
+	return " From now on: " + tui.Suggested(a.Suggestions) + "."
 }
 
 func (p place) findAsk(ctx context.Context, id string) (askView, error) {
@@ -236,7 +244,7 @@ func (r reply) changed(a ask.Ask) (json.RawMessage, error) {
 	case !isChoice:
 		return nil, nil
 	case len(r.choices) != len(questions):
-		return nil, usagef("%s has %d question(s): give --choose for each", a.ID, len(questions))
+		return nil, usagef("%s has %s: give --choose for each", a.ID, count(len(questions), "question"))
 	}
 	var answers jsonx.Object
 	for i, q := range questions {

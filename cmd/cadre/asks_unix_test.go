@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -78,5 +79,55 @@ func awaitAsk(t *testing.T, env []string) string {
 		case <-over.C:
 			t.Fatal("nobody asked anything")
 		}
+	}
+}
+
+// stoppedScript is a lead with a teammate that has to ask before it does anything.
+const stoppedScript = `{"rules": [
+	{"when": {"role": "teammate", "heard": "shutdown_request[^}]*requestId\":\"(?P<id>[^\"]+)"},
+	 "calls": [{"tool": "SendMessage", "input": {"type": "shutdown_response", "request_id": "${id}", "approve": true}}]},
+	{"when": {"role": "teammate", "done": {"tool": "Bash", "outcome": "either"}}, "say": "done"},
+	{"when": {"role": "teammate"}, "calls": [{"tool": "Bash", "input": {"command": "touch made"}}]},
+	{"when": {"done": {"tool": "Agent"}}, "say": "I wait."},
+	{"when": {"done": {"tool": "TeamCreate"}}, "calls": [{"tool": "Agent", "input": {"name": "ann", "description": "d", "prompt": "p", "subagent_type": "general-purpose"}}]},
+	{"calls": [{"tool": "TeamCreate", "input": {"team_name": "crew"}}]}
+]}`
+
+// Whoever stops a teammate that waits for an answer itself is told so at once, and an
+// answer that adds rules says which, and where.
+func TestStoppingATeammateThatAsks(t *testing.T) {
+	script, env := filepath.Join(t.TempDir(), "stop.jsonc"), environment(t)
+	if err := os.WriteFile(script, []byte(stoppedScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, stdout, stderr := command(t, env, "-p", "go", "--model", "scripted:"+script, "--settings", `{"askDeadlineMs": 600000}`)
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	asked := awaitAsk(t, env)
+	stop, _, _ := command(t, env, "team", "stop", "crew", "ann")
+	stop.Stderr = nil
+	notes, err := stop.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(notes)
+	for _, want := range []string{"Asked ann@crew to end", "It is waiting for an answer first: cadre answer " + asked} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+			t.Errorf("%q, want %q", lines.Text(), want)
+		}
+	}
+	answer, said, complaint := command(t, env, "answer", asked, "allow", "--always")
+	if err := answer.Run(); err != nil || !strings.Contains(said.String(), "Answered. From now on: allow Bash(touch made) (in .claude/settings.local.json).") {
+		t.Errorf("cadre answer: %v, %s%s", err, said, complaint)
+	}
+	if code := exitCode(t, stop); code != exitDone {
+		t.Errorf("team stop: exit code %d", code)
+	}
+	if code := exitCode(t, run); code != exitDone {
+		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 }

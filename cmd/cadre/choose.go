@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -40,18 +41,19 @@ func chooseSession(ctx context.Context) (string, error) {
 		e.hint = "The newest of this folder:\n" + list
 		return "", e
 	}
-	fmt.Fprintf(os.Stderr, "%s\nContinue which one? [1] ", list)
-	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	if err != nil {
-		return "", exitWith(exitInterrupted)
-	}
-	n := 1
-	if line = strings.TrimSpace(line); line != "" {
-		if n, err = strconv.Atoi(line); err != nil || n < 1 || n > len(infos) {
-			return "", usagef("%q: the sessions are 1 to %d", line, len(infos))
+	fmt.Fprintln(os.Stderr, list)
+	for in := bufio.NewReader(os.Stdin); ; {
+		fmt.Fprint(os.Stderr, "Continue which one? [1] ")
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return "", exitWith(exitInterrupted)
 		}
+		line = cmp.Or(strings.TrimSpace(line), "1")
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(infos) {
+			return infos[n-1].Ref.Session, nil
+		}
+		fmt.Fprintf(os.Stderr, "%q is not one of 1 to %d.\n", line, len(infos))
 	}
-	return infos[n-1].Ref.Session, nil
 }
 
 // ownSessions lists the sessions of this folder that are no teammate's, newest first.

@@ -52,7 +52,7 @@ func costLine(usage []event.AgentTally) string {
 	}
 	split := ""
 	if others.agents > 0 && (own.known || others.known) {
-		split = fmt.Sprintf(" (own %s, team of %d %s)", own, others.agents, others)
+		split = fmt.Sprintf(" (own %s, %s %s)", own, count(others.agents, "other agent"), others)
 	}
 	return fmt.Sprintf("cost: %s%s, %s, %s tokens", all, split, count(all.rounds, "round"), grouped(all.tokens))
 }

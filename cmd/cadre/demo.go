@@ -29,8 +29,8 @@ type demoOptions struct {
 
 const demoLong = `demo writes a small project whose checks fail into a new folder and has a team repair it: a lead, three
 teammates, a task list with dependencies, tasks that can be completed only when their tests pass, messages,
-and a review at the end. Only the model is a script, so no key is needed; everything else is real. With
---model, a real model gets the same goal.`
+and a review at the end. Only the model is a script, so no key is needed; everything else is real.
+With --model, a real model gets the same goal.`
 
 func newDemoCommand() *cobra.Command {
 	var o demoOptions

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,8 +142,27 @@ func explain(err error) *exit {
 		e.code = exitLimit
 	case errors.Is(err, context.Canceled):
 		e.code = exitInterrupted
+	default:
+		e.hint = unusableRoot(err)
 	}
 	return e
+}
+
+// unusableRoot says what to do when the state root cannot be used; "" for other errors.
+func unusableRoot(err error) string {
+	var failed *fs.PathError
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	root, missing := layout.Find(os.Getenv)
+	below, outside := filepath.Rel(string(root), failed.Path)
+	if missing != nil || outside != nil || !filepath.IsLocal(below) && below != "." {
+		return ""
+	}
+	if _, err := os.ReadDir(string(root)); err == nil && !errors.Is(failed, fs.ErrPermission) {
+		return "" // it is this one file
+	}
+	return fmt.Sprintf("cadre keeps its state in %s. Make that a folder that you can write to, or set CADRE_HOME to another one.", root)
 }
 
 // didYouMean is the hint that names what may have been meant; "" for nothing.

@@ -59,6 +59,16 @@ func (p place) leftMembers(ctx context.Context, c roster.Roster) []roster.Member
 	return left
 }
 
+// finishedNames are the names of the finished teams, for suggestions.
+func finishedNames(ctx context.Context, places []place) []string {
+	var names []string
+	_ = withFinished(ctx, places, func(_ place, c roster.Roster) error { // without them there is less to suggest
+		names = append(names, c.Name)
+		return nil
+	})
+	return names
+}
+
 // findFinished finds the newest finished team with this name.
 func findFinished(ctx context.Context, places []place, name string) (place, roster.Roster, error) {
 	var found place

@@ -22,6 +22,9 @@ func run(args []string) int {
 	if len(args) == 0 || !slices.Contains(completionRequests, args[0]) {
 		args = spreadLists(args)
 	}
+	if len(args) > 0 && slices.Contains(completionRequests, args[0]) {
+		withoutQuotes(root)
+	}
 	root.SetArgs(args)
 	return report(root.ExecuteContext(context.Background()))
 }

@@ -164,7 +164,7 @@ func TestCostLine(t *testing.T) {
 		{"nobody asked a model", []event.AgentTally{{}}, ""},
 		{"alone", []event.AgentTally{used("", "", 1234, 0.5, true)}, "cost: $0.5000, 2 rounds, 1,234 tokens"},
 		{"a team, the lead not first", []event.AgentTally{used("t1", "ann", 1_000_000, 0.25, true), used("", "team-lead", 1000, 0.5, true)},
-			"cost: $0.7500 (own $0.5000, team of 1 $0.2500), 4 rounds, 1,001,000 tokens"},
+			"cost: $0.7500 (own $0.5000, 1 other agent $0.2500), 4 rounds, 1,001,000 tokens"},
 		{"a team, and no price at all", []event.AgentTally{used("", "", 10, 0, false), used("t1", "ann", 5, 0, false)}, "cost: unknown price, 4 rounds, 15 tokens"},
 		{"no price", []event.AgentTally{used("", "", 10, 0, false)}, "cost: unknown price, 2 rounds, 10 tokens"},
 	} {

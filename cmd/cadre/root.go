@@ -119,7 +119,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		dashes = "-"
 	}
 	e := usagef("unknown option '%s%s'", dashes, name)
-	e.hint = "cadre --help lists the options."
+	e.hint = cmd.CommandPath() + " --help lists the options."
 	if near := nearFlag(cmd, name); near != "" && dashes == "--" {
 		e.hint = "(Did you mean --" + near + "?)"
 	}
@@ -136,6 +136,15 @@ func plainValueError(invalid *pflag.InvalidValueError) error {
 		return errors.New("want true or false")
 	}
 	return errors.New("want a number")
+}
+
+// withoutQuotes removes the quotes in the descriptions of flags, with which help finds the
+// name of a value: completions show descriptions as they are.
+func withoutQuotes(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") })
+	for _, below := range cmd.Commands() {
+		withoutQuotes(below)
+	}
 }
 
 func nearFlag(cmd *cobra.Command, name string) string {

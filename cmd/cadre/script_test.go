@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", noRaceSleep)
 			env.Values[heldKey{}] = &heldSessions{}
 			script := filepath.Join(env.WorkDir, "demo.jsonc")
-			poets, err := os.ReadFile("../../docs/examples/team.jsonc")
+			poets, err := documentedTeam()
 			return errors.Join(
 				err,
 				os.WriteFile(filepath.Join(env.WorkDir, "poets.jsonc"), poets, 0o600),
@@ -60,6 +60,21 @@ func TestScripts(t *testing.T) {
 			"count":   scriptCount,
 		},
 	})
+}
+
+// documentedTeam is the script in docs/scripted-models.md that people are to copy.
+func documentedTeam() ([]byte, error) {
+	doc, err := os.ReadFile("../../docs/scripted-models.md")
+	if err != nil {
+		return nil, err
+	}
+	_, section, _ := bytes.Cut(doc, []byte("\n## A script for a team\n"))
+	_, rest, found := bytes.Cut(section, []byte("```jsonc\n"))
+	if !found {
+		return nil, errors.New("docs/scripted-models.md has no script for a team")
+	}
+	script, _, _ := bytes.Cut(rest, []byte("```"))
+	return script, nil
 }
 
 // code N command...: the command ends with exit code N.

@@ -157,7 +157,7 @@ func sentTo(model, keySource string) string {
 	name, address := "ANTHROPIC_BASE_URL", "https://api.anthropic.com"
 	switch {
 	case strings.HasPrefix(model, scripted.Prefix):
-		return "nobody (a script answers)"
+		return ""
 	case strings.HasPrefix(keySource, "OPENAI"):
 		name, address = "OPENAI_BASE_URL", "https://api.openai.com"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cadre-dev/cadre/internal/jsonx"
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/roster"
@@ -127,7 +128,7 @@ func listTasks(ctx context.Context, places []place, args []string, finished, asJ
 	case missing:
 		p, c, err := findFinished(ctx, places, args[0])
 		if err != nil {
-			return noList(args[0], known)
+			return noList(args[0], append(known, finishedNames(ctx, places)...))
 		}
 		all, err = p.tasksOf(ctx, c.Name)
 		errs = append(errs, err)
@@ -209,7 +210,7 @@ func showTask(ctx context.Context, places []place, list, id string, asJSON bool)
 	if !slices.Contains(known, layout.DirName(list)) {
 		p, c, err := findFinished(ctx, places, list)
 		if err != nil {
-			return noList(list, known)
+			return noList(list, append(known, finishedNames(ctx, places)...))
 		}
 		views, err := p.tasksOf(ctx, c.Name)
 		if i := slices.IndexFunc(views, func(v taskView) bool { return v.ID == id }); i >= 0 {
@@ -226,19 +227,49 @@ func showTask(ctx context.Context, places []place, list, id string, asJSON bool)
 
 func noList(name string, known []string) error {
 	e := usagef("there is no task list %q", name)
-	e.hint = cmp.Or(didYouMean(near.Names(name, known)), "cadre task ls lists the tasks of all lists.")
+	e.hint = cmp.Or(didYouMean(near.Names(name, known)), "cadre task ls --all lists the tasks of all lists.")
 	return e
+}
+
+// metadataRows are the values of a task's metadata, a row each.
+func metadataRows(metadata json.RawMessage) [][]string {
+	var doc jsonx.Object
+	if len(metadata) == 0 || json.Unmarshal(metadata, &doc) != nil {
+		return nil
+	}
+	var rows [][]string
+	for _, name := range doc.Keys() {
+		rows = append(rows, []string{"metadata", name + ": " + plainValue(doc.Raw(name))})
+	}
+	return rows
+}
+
+// plainValue writes a text without its quotes, and an object as its fields.
+func plainValue(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	var doc jsonx.Object
+	if json.Unmarshal(value, &doc) != nil {
+		return string(value)
+	}
+	fields := make([]string, doc.Len())
+	for i, name := range doc.Keys() {
+		fields[i] = name + " " + plainValue(doc.Raw(name))
+	}
+	return strings.Join(fields, ", ")
 }
 
 func printTask(v taskView, asJSON bool) error {
 	if asJSON {
 		return writeJSON(v)
 	}
-	err := fields([][]string{
+	err := fields(append([][]string{
 		{"task", "#" + v.ID + " of " + v.List}, {"subject", v.Subject}, {"state", string(v.Status)}, {"owner", v.Owner},
 		{"blocked by", joinIDs(v.BlockedBy)}, {"still waits for", joinIDs(v.Waits)}, {"blocks", joinIDs(v.Blocks)},
-		{"metadata", string(v.Metadata)}, {"root", string(v.Root)},
-	})
+		{"root", string(v.Root)},
+	}, metadataRows(v.Metadata)...))
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/internal/near"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/roster"
@@ -67,9 +71,20 @@ func listTeams(ctx context.Context, places []place, finished, asJSON bool) error
 		if v.Error != "" {
 			state = "unreadable: " + shorten(v.Error, 60)
 		}
-		rows = append(rows, []string{v.Name, state, fmt.Sprint(len(v.Members)), v.Tasks.String(), when(v.Created), string(v.Root)})
+		rows = append(rows, []string{v.Name, state, fmt.Sprint(len(v.Members)), v.Tasks.String(), when(v.Created), shownRoot(v.Root)})
 	}
 	return table(rows)
+}
+
+// shownRoot is a state root as a table shows it. What is kept of a finished team lies deep
+// inside one, at a place that says nothing to people.
+func shownRoot(root layout.Root) string {
+	shown, _, _ := strings.Cut(string(root), string(filepath.Separator)+"projects"+string(filepath.Separator))
+	home, err := os.UserHomeDir()
+	if below, ok := strings.CutPrefix(shown, home+string(filepath.Separator)); err == nil && ok {
+		return filepath.Join("~", below)
+	}
+	return shown
 }
 
 func when(at time.Time) string {
@@ -101,8 +116,9 @@ func findTeam(ctx context.Context, places []place, name string) (place, roster.R
 		e.hint = fmt.Sprintf("cadre team log %s shows what it did.", c.Name)
 		return place{}, roster.Roster{}, e
 	}
+	known = append(known, finishedNames(ctx, places)...)
 	e := usagef("there is no team %q", name)
-	e.hint = cmp.Or(didYouMean(near.Names(name, known)), "cadre team ls lists the teams.")
+	e.hint = cmp.Or(didYouMean(near.Names(name, known)), "cadre team ls lists the teams, and with --all also those that have finished.")
 	return place{}, roster.Roster{}, e
 }
 

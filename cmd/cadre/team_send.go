@@ -53,7 +53,25 @@ func sendMail(ctx context.Context, places []place, name, agent, text string) err
 	case err != nil:
 		return err
 	}
-	return writeOut([]byte("Sent to " + delivery.To + ".\n"))
+	return writeOut([]byte("Sent to " + delivery.To + "." + p.unreadFor(ctx, config, delivery.To) + "\n"))
+}
+
+// unreadFor says that nobody reads the mail of a member now, and until when; "" when its
+// process is there, or nothing is known of it.
+func (p place) unreadFor(ctx context.Context, c roster.Roster, agent string) string {
+	member := c.Find(agent)
+	if member == nil || p.foreign {
+		return ""
+	}
+	open, err := p.leadIsOpen(ctx, c)
+	if err != nil {
+		return ""
+	}
+	switch state, err := p.memberState(ctx, p.Teams(), c, *member, open); {
+	case err == nil && (state == stateClosed || state == stateGone):
+		return " No process runs it now: it reads the message when the team is resumed (cadre team resume " + c.Name + ")."
+	}
+	return ""
 }
 
 // noMember says who else is on the roster.

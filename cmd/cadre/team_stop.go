@@ -54,6 +54,11 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 	switch {
 	case errors.As(err, &unknown):
 		return noMember(unknown)
+	case err != nil && agent == mailbox.LeadName:
+		return &exit{
+			code: exitFailed, err: fmt.Errorf("%s leads team %s, and ends with its session", agent, config.Name),
+			hint: "cadre team stop ends teammates. The process of the lead ends with Ctrl+C where it runs.",
+		}
 	case err != nil:
 		return err
 	}
@@ -70,6 +75,7 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 		patience = forceTime
 	} else {
 		fmt.Fprintf(os.Stderr, "Asked %s to end; it has %s to answer.\n", tui.Clean(who.String()), patience)
+		p.warnOfQuestion(ctx, config, who.Agent)
 	}
 	gone, err := p.awaitGone(ctx, who, patience)
 	switch {
@@ -83,6 +89,19 @@ func stopTeammate(ctx context.Context, places []place, name, agent, reason strin
 	return &exit{
 		code: exitFailed, err: fmt.Errorf("%s was asked to end, and has not ended yet", who),
 		hint: "It may be finishing its work. To end it now, add --force.",
+	}
+}
+
+// warnOfQuestion says that a teammate answers nothing before it has an answer itself.
+func (p place) warnOfQuestion(ctx context.Context, c roster.Roster, agent string) {
+	asks, err := p.asksOf(ctx, c)
+	if err != nil {
+		return // it may end all the same
+	}
+	for _, a := range asks {
+		if a.AgentName == agent {
+			fmt.Fprintf(os.Stderr, "It is waiting for an answer first: cadre answer %s allow|deny\n", tui.Clean(a.ID))
+		}
 	}
 }
 

@@ -72,14 +72,14 @@ func deed(to string, c Control) string {
 		}
 		return "asks " + to + " to change its plan" + because(c.Feedback, "")
 	case PermissionRequest:
-		return "asks for permission to use " + line(c.ToolName) + because(c.Description, "")
+		return "asks for permission to use " + line(c.ToolName) + because(c.Description, "May "+c.ToolName+" run?")
 	case PermissionResponse:
 		if c.Error == "" {
 			return "gives " + to + " permission"
 		}
 		return "refuses " + to + " permission" + because(c.Error, "")
 	case PermissionSettled:
-		return "has had its question about a permission answered"
+		return "has an answer to its permission request"
 	}
 	return ""
 }
