@@ -60,7 +60,7 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 		}
 		for id, onDesk := range map[string]bool{"shown": true, "other": false} {
 			a := ask.Ask{ID: id, Asked: time.Now(), Deadline: time.Now().Add(time.Second)}
-			tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: a, OnDesk: onDesk}, func(_ context.Context, answer ask.Answer) error {
+			tree.Questions.Relay(Relayed{Agent: mate, Ask: a, OnDesk: onDesk}, func(_ context.Context, answer ask.Answer) error {
 				mu.Lock()
 				defer mu.Unlock()
 				given[id] = answer
@@ -94,7 +94,7 @@ func TestADenialThatDoesNotGetThereIsTriedOnce(t *testing.T) {
 		serve(t, tree)
 		tries := 0
 		a := ask.Ask{ID: "q1", Deadline: time.Now().Add(time.Minute)}
-		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: a, OnDesk: true}, func(context.Context, ask.Answer) error {
+		tree.Questions.Relay(Relayed{Agent: mate, Ask: a, OnDesk: true}, func(context.Context, ask.Answer) error {
 			tries++
 			return errors.New("the inbox is gone")
 		})
@@ -120,10 +120,10 @@ func TestOldQuestionsAreTakenOffTheDesk(t *testing.T) {
 	if err := tree.Questions.ClearRelayed(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}
-	if tree.Questions.Resolve(t.Context(), "plan-theirs", ask.Answer{}) {
+	if tree.Questions.Resolve("plan-theirs", ask.Answer{}) {
 		t.Error("it was open")
 	}
-	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: AskPrefix + "open", SessionID: "s"}}, nil)
+	tree.Questions.Relay(Relayed{Agent: mate, Ask: ask.Ask{ID: AskPrefix + "open", SessionID: "s"}}, nil)
 	if err := tree.Questions.ClearOwn(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}

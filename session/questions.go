@@ -161,7 +161,7 @@ type Relayed struct {
 // answer carries the answer there; when it fails the question stays open. It is
 // called from the goroutine of whoever answers, never twice at once, and not again
 // after it succeeded. A question that is open already is not asked twice.
-func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx context.Context, answer ask.Answer) error) {
+func (q *Questions) Relay(r Relayed, answer func(ctx context.Context, answer ask.Answer) error) {
 	first := make(chan struct{}, 1) // holds the place of the one who is answering
 	id := r.Ask.ID
 	if r.OnDesk && q.time > 0 {
@@ -180,7 +180,7 @@ func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx contex
 		if err := answer(ctx, given); err != nil {
 			return err
 		}
-		q.Resolve(ctx, id, given)
+		q.Resolve(id, given)
 		return nil
 	}}
 	if q.add(one) {
@@ -190,7 +190,7 @@ func (q *Questions) Relay(ctx context.Context, r Relayed, answer func(ctx contex
 
 // Resolve says that a relayed question was answered elsewhere. It reports whether
 // the question was open here; when not, it is only removed from the desk.
-func (q *Questions) Resolve(ctx context.Context, id string, answer ask.Answer) bool {
+func (q *Questions) Resolve(id string, answer ask.Answer) bool {
 	one := q.remove(id)
 	if one == nil {
 		q.clear(event.Agent{}, id)

@@ -37,7 +37,7 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 	var given []ask.Answer
 	fails := true
 	relay := func() {
-		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(_ context.Context, a ask.Answer) error {
+		tree.Questions.Relay(Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(_ context.Context, a ask.Answer) error {
 			if fails {
 				return errDisk
 			}
@@ -60,7 +60,7 @@ func TestARelayedQuestionIsAnsweredOnce(t *testing.T) {
 	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {
 		t.Errorf("a second answer: %v", err)
 	}
-	if tree.Questions.Resolve(t.Context(), "q1", ask.Answer{}) {
+	if tree.Questions.Resolve("q1", ask.Answer{}) {
 		t.Error("settled twice")
 	}
 	if len(given) != 1 || !given[0].Allow || len(tree.Questions.Pending()) != 0 {
@@ -79,7 +79,7 @@ func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := NewTree(TreeConfig{})
 		given, goOn := 0, make(chan struct{})
-		tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error {
+		tree.Questions.Relay(Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error {
 			given++
 			<-goOn
 			return nil
@@ -106,8 +106,8 @@ func TestOfManyAnswersToARelayedQuestionOneGetsThere(t *testing.T) {
 
 func TestAQuestionAnsweredElsewhereIsTold(t *testing.T) {
 	tree := NewTree(TreeConfig{})
-	tree.Questions.Relay(t.Context(), Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error { return errors.New("too late") })
-	if !tree.Questions.Resolve(t.Context(), "q1", ask.Answer{By: "person"}) {
+	tree.Questions.Relay(Relayed{Agent: mate, Ask: ask.Ask{ID: "q1"}}, func(context.Context, ask.Answer) error { return errors.New("too late") })
+	if !tree.Questions.Resolve("q1", ask.Answer{By: "person"}) {
 		t.Error("it was not waiting")
 	}
 	if err := tree.Questions.Answer(t.Context(), "q1", ask.Answer{}); !errors.Is(err, ask.ErrUnknown) {

@@ -40,7 +40,7 @@ func (r *Relay) Ask(ctx context.Context, from roster.Member, a ask.Ask, answer f
 		tree.Stream.Publish(agent, event.ToolDenied{Call: a.ToolUseID, Tool: a.Tool, Input: a.Input, Reason: d.Reason, Remedy: d.Remedy})
 		return answer(ctx, ask.Answer{By: "rule", Message: strings.TrimSpace(d.Reason + " " + nobodyToAsk)})
 	}
-	tree.Questions.Relay(ctx, r.shown(ctx, agent, from, a), func(ctx context.Context, given ask.Answer) error {
+	tree.Questions.Relay(r.shown(ctx, agent, from, a), func(ctx context.Context, given ask.Answer) error {
 		if err := answer(ctx, given); err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ const nobodyToAsk = "Nobody can be asked in the run of this team's lead, so the 
 
 // Withdrawn removes a relayed question that was answered where it was asked, or before
 // this process started ([team.Options].Withdrawn).
-func (r *Relay) Withdrawn(ctx context.Context, id string) {
-	r.Host.Tree.Questions.Resolve(ctx, id, ask.Answer{By: "elsewhere"})
+func (r *Relay) Withdrawn(_ context.Context, id string) {
+	r.Host.Tree.Questions.Resolve(id, ask.Answer{By: "elsewhere"})
 }
 
 // Answered delivers the lead's answer to the session of this process that asked
