@@ -199,6 +199,7 @@ func TestPrivateServerBeginsAndEndsMeanwhile(t *testing.T) {
 	for meanwhile, answer := range map[string]string{
 		"new-session -d -s cadre cat": "echo no server running; exit 1",
 		"kill-server":                 "exit 0",
+		"new-session -d -s other cat": "echo no current target; exit 1",
 	} {
 		name, dir := "cadre-test-"+ids.Hex(8), t.TempDir()
 		wrapped := filepath.Join(dir, "tmux")

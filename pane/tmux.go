@@ -70,7 +70,7 @@ func classify(err error) error {
 		words []string
 	}{
 		{errNoServer, []string{"no server running", "error connecting to", "server exited", "lost server"}},
-		{ErrGone, []string{"can't find pane", "can't find window", "can't find session", "no such pane"}},
+		{ErrGone, []string{"can't find pane", "can't find window", "can't find session", "no such pane", "no current target"}},
 		{errHas, []string{"duplicate session"}},
 		{errNoSpace, []string{"no space for new pane", "size or position", "pane too small"}},
 	}
