@@ -86,8 +86,9 @@ type Runtime struct {
 	main     *session.Session
 
 	tally        *event.Tally
-	folding      sync.WaitGroup     // goroutines that read the events to their end
-	stopWatching context.CancelFunc // ends what runs beside the sessions
+	elsewhere    *teammate.UsageElsewhere // of this process's teams
+	folding      sync.WaitGroup           // goroutines that read the events to their end
+	stopWatching context.CancelFunc       // ends what runs beside the sessions
 	watching     sync.WaitGroup
 	closing      *closing
 }
@@ -101,8 +102,9 @@ type Info struct {
 	Tools        []string
 	Agents       []string // types of sub-agents and teammates
 	Mode         string
-	APIKeySource string // the variable the key came from; "none"
-	FirstRun     bool   // the state root did not exist before
+	APIKeySource string   // the variable the key came from; "none"
+	Env          []string // what the settings add to the environment of commands, secrets too: NAME=value
+	FirstRun     bool     // the state root did not exist before
 	Warnings     []string
 }
 
@@ -117,6 +119,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 	r.info = Info{Cwd: cfg.Cwd, Root: cfg.Root, FirstRun: !exists(string(cfg.Root)), Agents: agentNames()}
 	if err := r.loadSettings(); err != nil {
 		return nil, err
+	}
+	for name, value := range r.settings.Env {
+		r.info.Env = append(r.info.Env, name+"="+value)
 	}
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
 	r.tree = session.NewTree(session.TreeConfig{

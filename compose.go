@@ -68,12 +68,13 @@ func (r *Runtime) compose(watch context.Context) {
 // run here or elsewhere.
 func (r *Runtime) composeTeams() {
 	r.host = &teammate.Host{
-		Sessions: r.sessions, Tree: r.tree, Jobs: r.jobs, Records: r.stores.records, Project: r.cfg.Cwd, Main: r.mainAgent(), PlanFile: r.sessions.planner.PlanFile,
+		Sessions: r.sessions, Tree: r.tree, Jobs: r.jobs, Records: r.stores.records, Tally: r.tally, Project: r.cfg.Cwd, Main: r.mainAgent(), PlanFile: r.sessions.planner.PlanFile,
 	}
 	conversations := teammate.Conversations{
 		Transcripts: r.stores.transcripts, Asks: r.stores.asks, Jobs: r.stores.jobs, Desk: r.stores.desk,
 	}
 	relay := &teammate.Relay{Host: r.host, Decide: r.sessions.decideFor, Approvals: r.sessions.approvals}
+	r.elsewhere = teammate.NewUsageElsewhere(r.stores.records, r.info.SessionID)
 	options := team.Options{
 		Store: r.stores.teams, Mail: r.stores.mail, Tasks: r.stores.tasks,
 		Seals: r.stores.seals, Records: r.stores.records, Presence: r.stores.presence,
@@ -81,7 +82,7 @@ func (r *Runtime) composeTeams() {
 		Policy:  team.Policy{PlanApproval: r.settings.PlanApproval, TrustUnsigned: r.settings.TrustUnsigned},
 		Mode:    r.mainMode,
 		Relay:   relay.Ask, Withdrawn: relay.Withdrawn, Answered: relay.Answered,
-		Conversed: conversations.Exists, Shown: conversations.Shown,
+		Conversed: conversations.Exists, Shown: conversations.Shown, Removing: r.elsewhere.End,
 	}
 	if r.cfg.Teammate == nil { // a teammate starts nobody
 		r.backends = teammate.NewBackends(r.host, r.backendOptions(conversations))
@@ -186,7 +187,13 @@ func (r *Runtime) enterTeam(ctx, watch context.Context, spec *session.Spec) (abs
 		if err := r.tree.Questions.ClearRelayed(ctx, spec.Ref.Session); err != nil {
 			r.warn(err)
 		}
-		return r.host.ReopenTeam(ctx, spec)
+		absent, err := r.host.ReopenTeam(ctx, spec)
+		if seat, ok := r.teams.Seat(spec.Caller); ok && err == nil {
+			if err := r.elsewhere.Begin(ctx, seat.Team); err != nil {
+				r.warn(err)
+			}
+		}
+		return absent, err
 	}
 	return nil, nil
 }

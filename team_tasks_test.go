@@ -1,12 +1,15 @@
 package cadre_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cadre-dev/cadre"
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/provider/scripted"
 	"github.com/cadre-dev/cadre/roster"
@@ -49,6 +52,20 @@ func TestTasksAreTakenAndReported(t *testing.T) {
 		}
 		if got := w.file(t, "order.txt"); got != "1\n" {
 			t.Errorf("who took it wrote %q", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		var seen []task.Status
+		for ev := range w.Session().Events(ctx, 0) {
+			if change, ok := ev.Body.(event.TaskChanged); ok {
+				seen = append(seen, change.Task.Status)
+			}
+			if slices.Contains(seen, task.Completed) {
+				break
+			}
+		}
+		if want := []task.Status{task.Pending, task.InProgress, task.Completed}; !slices.Equal(seen, want) {
+			t.Errorf("the lead's process published %v, want %v", seen, want)
 		}
 	})
 }

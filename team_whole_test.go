@@ -77,12 +77,52 @@ func (w *teamWorld) checkEvents(t *testing.T) {
 	if started, ended := bodies[event.AgentStarted](w.world), bodies[event.AgentEnded](w.world); len(started) != within || len(ended) != within {
 		t.Errorf("%d agents started, %d ended", len(started), len(ended))
 	}
-	if usage := w.Usage(); len(usage) != 1+within {
-		t.Errorf("usage of %d agents", len(usage))
+	for i, used := range w.Usage(t.Context()) {
+		if name := used.Agent.Name; i > 0 && (name != "ann" && name != "bob" || !used.Teammate) || used.Rounds == 0 || i > 2 {
+			t.Errorf("usage %d: %+v", i, used)
+		}
+	}
+	if n := len(w.Usage(t.Context())); n != 3 {
+		t.Errorf("usage of %d agents", n)
 	}
 	changes := bodies[event.TeamChanged](w.world)
 	if last := changes[len(changes)-1]; last.Team != alpha || len(last.Members) != 0 {
 		t.Errorf("the last that was told of the team: %+v", last)
+	}
+}
+
+// What a teammate has used counts also when its process was killed, and when another has
+// gone on with its conversation.
+func TestUsageOfAKilledTeammateCounts(t *testing.T) {
+	w := newTeamWorld(t, inPanes)
+	w.form(t, "ann")
+	w.idles(t, "ann", 1)
+	w.does(t, "ann", scripted.Use("Bash", fields{"command": "true"}))
+	w.idles(t, "ann", 2)
+	rounds := func() int {
+		for _, used := range w.Usage(t.Context()) {
+			if used.Agent.Name == "ann" {
+				return used.Rounds
+			}
+		}
+		return 0
+	}
+	if got := rounds(); got != 3 {
+		t.Errorf("it has made %d requests, not 3", got)
+	}
+	p, _ := w.place(t, "ann")
+	process, err := os.FindProcess(p.PID)
+	if err == nil {
+		err = process.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.leaves(t, "ann")
+	w.leads(t, spawning("ann", "You are another ann."))
+	w.idles(t, "ann", 3)
+	if got := rounds(); got != 4 {
+		t.Errorf("both have made %d requests, not 4", got)
 	}
 }
 

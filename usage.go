@@ -3,6 +3,7 @@ package cadre
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cadre-dev/cadre/event"
@@ -10,10 +11,17 @@ import (
 )
 
 // Usage is what each agent has used so far, the main session first. It waits
-// until every event published before the call has been counted.
-func (r *Runtime) Usage() []event.AgentTally {
-	r.tally.Until(r.tree.Stream.Published(), nil)
-	all := r.tally.Agents()
+// until every event published before the call has been counted, or ctx ends. Of a teammate
+// in a process of its own it has what that process has stored: all but the reply that it
+// is getting now.
+func (r *Runtime) Usage(ctx context.Context) []event.AgentTally {
+	r.tally.Until(r.tree.Stream.Published(), ctx.Done())
+	if seat, ok := r.teams.Seat(r.mainCaller()); ok && seat.Lead {
+		if err := r.elsewhere.Read(ctx, seat.Team); err != nil {
+			r.warn(fmt.Errorf("find out what the team has used: %w", err))
+		}
+	}
+	all := r.elsewhere.AddTo(r.tally.Agents())
 	slices.SortStableFunc(all, func(a, b event.AgentTally) int {
 		return cmp.Compare(min(len(a.Agent.ID), 1), min(len(b.Agent.ID), 1)) // the main session has no id
 	})

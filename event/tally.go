@@ -73,6 +73,21 @@ func (a AgentTally) Spent() Spending {
 	return sum
 }
 
+// Plus adds what another sum, of the same agent in another process, has counted. How
+// turns ended stays as it is.
+func (a AgentTally) Plus(other AgentTally) AgentTally {
+	models := maps.Clone(other.Models)
+	for model, spent := range a.Models {
+		models[model] = spent.Add(models[model])
+	}
+	a.Models = models
+	a.Rounds += other.Rounds
+	a.ToolCalls += other.ToolCalls
+	a.Took += other.Took
+	a.APITime += other.APITime
+	return a
+}
+
 // NewTally makes an empty tally of requests that cost what price says.
 func NewTally(price Price) *Tally {
 	return &Tally{price: price, index: make(map[string]*AgentTally), moved: make(chan struct{})}

@@ -17,6 +17,9 @@ const (
 	// RecordActivity holds an [Activity] per teammate that is another program,
 	// under its name.
 	RecordActivity = "activity"
+	// RecordUsage holds, under the name of a teammate with a process of its own, what it
+	// has used of its model there.
+	RecordUsage = "usage"
 	// RecordLeadEnd holds a [LeadEnd] under the team's own name, while its lead is away.
 	RecordLeadEnd = "leadend"
 )

@@ -30,8 +30,8 @@ func PutRecord(ctx context.Context, records Records, team, kind, name string, v 
 	return records.Put(ctx, team, kind, name, doc)
 }
 
-// allRecords reads the records of a kind, without those that are none.
-func allRecords[T any](ctx context.Context, records Records, team, kind string) ([]T, error) {
+// AllRecords decodes the documents of a kind, and leaves out what is not of type T.
+func AllRecords[T any](ctx context.Context, records Records, team, kind string) ([]T, error) {
 	docs, err := records.All(ctx, team, kind)
 	var all []T
 	for _, doc := range docs {

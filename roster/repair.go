@@ -161,11 +161,11 @@ func (r *RepairingStore) Enrol(ctx context.Context, team string, m Member) error
 
 // Restore loads what an earlier process of the lead stored about a team.
 func (r *RepairingStore) Restore(ctx context.Context, c Roster) error {
-	places, err := allRecords[Enrolment](ctx, r.records, c.Name, RecordMember)
+	places, err := AllRecords[Enrolment](ctx, r.records, c.Name, RecordMember)
 	if err != nil {
 		return err
 	}
-	mates, err := allRecords[AgentRecord](ctx, r.records, c.Name, RecordAgent)
+	mates, err := AllRecords[AgentRecord](ctx, r.records, c.Name, RecordAgent)
 	if err != nil {
 		return err
 	}

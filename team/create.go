@@ -148,6 +148,9 @@ func (t *Teams) remove(ctx context.Context, seat *Seat) error {
 			return err
 		}
 	}
+	if err := t.options.Removing(ctx, seat.Team); err != nil {
+		t.options.Publish(seat.agent(), event.Noticed{Level: "warning", Text: err.Error()})
+	}
 	if err := t.removeFiles(ctx, seat.Team); err != nil {
 		t.crews.note(seat.session, rest...)
 		return err

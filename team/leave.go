@@ -27,6 +27,8 @@ type departures struct {
 	tasks    task.Store
 	backend  Backend // nil: no teammate runs in this process, or was started by it
 	changes  *broadcast
+
+	taskChanges *taskChanges
 	// shown lists the mail that stands in a teammate's conversation ([Options].Shown).
 	shown func(ctx context.Context, r roster.AgentRecord) ([]mailbox.ID, error)
 }
@@ -89,7 +91,7 @@ func (ds *departures) carryOut(ctx context.Context, d *departure, who mailbox.Ad
 	}
 	by := event.Agent{Name: mailbox.LeadName, Session: ds.crews.leadSession(who.Team)}
 	for _, r := range released {
-		ds.members.publish(by, event.TaskChanged{List: who.Team, Task: r})
+		ds.taskChanges.report(by, who.Team, r)
 	}
 	note, err := ds.keepEnding(ctx, who, d)
 	if err != nil {

@@ -19,6 +19,8 @@ func TestCleanName(t *testing.T) {
 		{"prüfer", "prüfer"},
 		{"試験", "試験"},
 		{"lead-dev", "lead-dev"},
+		{"cadre-docs", "cadre-docs"},
+		{"verifier", "verifier"},
 		{strings.Repeat("n", 64), strings.Repeat("n", 64)},
 	} {
 		got, err := roster.CleanName(tt.raw)
@@ -34,6 +36,7 @@ func TestCleanNameRefuses(t *testing.T) {
 		"\xff", strings.Repeat("n", 65), "con", "NUL", "com1",
 		"team-lead", "Team-Lead", "team-lead ", "TEAM_LEAD", "team lead", "teamlead", "tеam-lead", "team-Iead"[:5] + "lead",
 		"tеаm-lеаd", "ｔｅａｍ-ｌｅａｄ", "team-1ead", "team‐lead", "τeam-lead", "System", "User", "uѕer", "task-list", "task_list",
+		"cadre", "Cadrе", "person", "Person", "team-lead (unverified)", "ann (UNVERIFIED)",
 	} {
 		name, err := roster.CleanName(raw)
 		if _, ok := errors.AsType[*roster.NameError](err); !ok {

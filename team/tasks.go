@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cadre-dev/cadre/event"
@@ -24,7 +26,7 @@ type Tasks struct {
 	store   task.Store
 	records roster.Records
 	crews   *crews
-	publish func(by event.Agent, body event.Body)
+	changes *taskChanges
 }
 
 // ListOf names the caller's task list: its team's, else its session's own.
@@ -45,7 +47,7 @@ func (ts *Tasks) Create(ctx context.Context, by tool.Caller, item task.Task) (ta
 	if err != nil {
 		return task.Task{}, err
 	}
-	ts.publish(ts.agentOf(by), event.TaskChanged{List: list, Task: created})
+	ts.changes.report(ts.agentOf(by), list, created)
 	if err := ts.noteGiver(ctx, by, created.ID, created.Check()); err != nil {
 		return created, err
 	}
@@ -120,14 +122,14 @@ func (ts *Tasks) Update(ctx context.Context, by tool.Caller, id string, c task.C
 // came or went.
 func (ts *Tasks) publishUpdate(ctx context.Context, by tool.Caller, list string, c task.Change, out task.Outcome) {
 	agent := ts.agentOf(by)
-	ts.publish(agent, event.TaskChanged{List: list, Task: out.After})
+	ts.changes.report(agent, list, out.After)
 	touched := slices.Concat(c.AddBlocks, c.AddBlockedBy)
 	if out.After.Status == task.Deleted {
 		touched = slices.Concat(out.Before.Blocks, out.Before.BlockedBy)
 	}
 	for _, id := range touched {
 		if other, err := ts.store.Get(ctx, list, id); err == nil { // else it is gone, which whoever deleted it publishes
-			ts.publish(agent, event.TaskChanged{List: list, Task: other})
+			ts.changes.report(agent, list, other)
 		}
 	}
 }
@@ -282,7 +284,7 @@ func (ts *Tasks) KeepEvidence(ctx context.Context, by tool.Caller, id string, e 
 	if err != nil {
 		return task.Task{}, err
 	}
-	ts.publish(ts.agentOf(by), event.TaskChanged{List: list, Task: out.After})
+	ts.changes.report(ts.agentOf(by), list, out.After)
 	return out.After, nil
 }
 
@@ -306,7 +308,7 @@ func (s *Seat) Claim(ctx context.Context) (mail Mail, ok bool, err error) {
 	if err != nil || !ok {
 		return Mail{}, false, err
 	}
-	s.teams.options.Publish(s.agent(), event.TaskChanged{List: s.Team, Task: t})
+	s.teams.Tasks.changes.report(s.agent(), s.Team, t)
 	s.Progress()
 	return claimMail(t), true, nil
 }
@@ -327,7 +329,7 @@ func (s *Seat) GiveBackTasks(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.teams.options.Publish(s.agent(), event.TaskChanged{List: s.Team, Task: out.After})
+		s.teams.Tasks.changes.report(s.agent(), s.Team, out.After)
 	}
 	return nil
 }
@@ -360,4 +362,119 @@ func claimMail(t task.Task) Mail {
 		Kind: KindTask, From: mailbox.TaskListName, Text: protocol.Wrap(mailbox.Message{From: mailbox.TaskListName, Text: protocol.Shortened(text)}),
 		Preview: oneline.Of("task #" + t.ID + ": " + t.Subject), IDs: []mailbox.ID{mailbox.ID("task-" + t.ID)},
 	}
+}
+
+// taskChanges publishes the changes of tasks. Of a list that is followed
+// ([Tasks.Follow]) it remembers each task as it was last published, so that a change
+// that is seen in the store and reported by who made it is published once. Its methods
+// may be called from any goroutine.
+type taskChanges struct {
+	publish func(by event.Agent, body event.Body)
+
+	mu       sync.Mutex                      // also held while publishing: the newest event is what is remembered
+	followed map[string]map[string]task.Task // by list and id
+}
+
+func newTaskChanges(publish func(event.Agent, event.Body)) *taskChanges {
+	return &taskChanges{publish: publish, followed: make(map[string]map[string]task.Task)}
+}
+
+// report publishes a change that this process has made.
+func (c *taskChanges) report(by event.Agent, list string, t task.Task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reportLocked(by, list, t)
+}
+
+func (c *taskChanges) reportLocked(by event.Agent, list string, t task.Task) {
+	if published, ok := c.followed[list]; ok {
+		old, known := published[t.ID]
+		if known && equalTasks(old, t) || !known && t.Status == task.Deleted {
+			return
+		}
+		if published[t.ID] = t; t.Status == task.Deleted {
+			delete(published, t.ID)
+		}
+	}
+	c.publish(by, event.TaskChanged{List: list, Task: t})
+}
+
+// begin remembers a list as it is now, without publishing anything.
+func (c *taskChanges) begin(list string, tasks []task.Task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	published := make(map[string]task.Task)
+	for _, t := range tasks {
+		published[t.ID] = t
+	}
+	c.followed[list] = published
+}
+
+func (c *taskChanges) end(list string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.followed, list)
+}
+
+// compare publishes what has become of a list since it was last published. by names who
+// made a change, as far as can be known.
+func (c *taskChanges) compare(list string, tasks []task.Task, by func(task.Task) event.Agent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range tasks {
+		c.reportLocked(by(t), list, t)
+	}
+	published := c.followed[list]
+	for _, id := range slices.Sorted(maps.Keys(published)) {
+		if !slices.ContainsFunc(tasks, func(t task.Task) bool { return t.ID == id }) {
+			gone := published[id]
+			gone.Status = task.Deleted
+			c.reportLocked(by(gone), list, gone)
+		}
+	}
+}
+
+// equalTasks reports whether two tasks are the same but for fields that we do not know.
+func equalTasks(a, b task.Task) bool {
+	return a.Subject == b.Subject && a.Description == b.Description && a.ActiveForm == b.ActiveForm &&
+		a.Owner == b.Owner && a.Status == b.Status && slices.Equal(a.Blocks, b.Blocks) &&
+		slices.Equal(a.BlockedBy, b.BlockedBy) && a.Metadata.Equal(&b.Metadata)
+}
+
+// Follow has changes published that other processes make to the task list of a team
+// that this process leads. Those after its return are published by follow, which returns
+// when ctx ends or this process does not lead the team any more.
+func (ts *Tasks) Follow(ctx context.Context, team string) (follow func(context.Context), err error) {
+	tasks, err := ts.store.List(ctx, team)
+	if err != nil {
+		return nil, err
+	}
+	ts.changes.begin(team, tasks)
+	return func(ctx context.Context) {
+		defer ts.changes.end(team)
+		changed, stop := ts.store.Watch(team)
+		defer stop()
+		for ts.compareWithStored(ctx, team) {
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}, nil
+}
+
+// compareWithStored publishes what has become of a followed list. It reports whether this
+// process leads the team still.
+func (ts *Tasks) compareWithStored(ctx context.Context, team string) bool {
+	tasks, err := ts.store.List(ctx, team)
+	if !ts.crews.leadsHere(team) {
+		return false // the list was removed with the team
+	}
+	if err == nil { // else the next change shows this one too
+		ts.changes.compare(team, tasks, func(t task.Task) event.Agent {
+			return event.Agent{Session: ts.crews.leadSession(team), Name: t.Owner}
+		})
+	}
+	return true
 }

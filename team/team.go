@@ -49,6 +49,10 @@ type Options struct {
 	// killed. nil: none is known.
 	Shown func(ctx context.Context, r roster.AgentRecord) ([]mailbox.ID, error)
 
+	// Removing is called before what is stored of a team that its lead deletes is
+	// removed. An error of it keeps nothing from being removed. nil: nobody cares.
+	Removing func(ctx context.Context, team string) error
+
 	// Publish is called with what happened; by names the agent that did it, with its
 	// root session. It must neither block nor call the Teams. nil: nobody listens.
 	Publish func(by event.Agent, body event.Body)
@@ -92,6 +96,9 @@ func New(o Options) *Teams {
 	if o.Withdrawn == nil {
 		o.Withdrawn = func(context.Context, string) {}
 	}
+	if o.Removing == nil {
+		o.Removing = func(context.Context, string) error { return nil }
+	}
 	rosters, ok := o.Store.(*roster.RepairingStore)
 	if !ok {
 		rosters = roster.NewRepairingStore(o.Store, o.Records)
@@ -102,11 +109,11 @@ func New(o Options) *Teams {
 	}
 	t.outbox = &outbox{mail: o.Mail, seals: o.Seals, members: t.members, publish: o.Publish}
 	t.verifier = &verifier{seals: o.Seals, members: t.members, trustUnsigned: o.Policy.TrustUnsigned}
+	t.Tasks = &Tasks{store: o.Tasks, records: o.Records, crews: t.crews, changes: newTaskChanges(o.Publish)}
 	t.departures = &departures{
 		crews: t.crews, members: t.members, outbox: t.outbox, verifier: t.verifier,
-		tasks: o.Tasks, backend: o.Backend, changes: &t.changes, shown: o.Shown,
+		tasks: o.Tasks, backend: o.Backend, changes: &t.changes, taskChanges: t.Tasks.changes, shown: o.Shown,
 	}
-	t.Tasks = &Tasks{store: o.Tasks, records: o.Records, crews: t.crews, publish: o.Publish}
 	return t
 }
 

@@ -39,7 +39,8 @@ type BackendOptions struct {
 	// Environment is where this process runs.
 	Environment pane.Environment
 	// Panes is what all panes have in common, without their terminal. It is called when
-	// the first pane is opened or looked for. Known, Gone and Notify may be nil.
+	// the first pane is opened or looked for. Known, Gone,
+	// FollowTasks and Notify may be nil.
 	Panes   func() PanesConfig
 	Records roster.Records
 }
@@ -101,6 +102,7 @@ func (b *Backends) open(terminal pane.Terminal) *Panes {
 	config.Gone = func(ctx context.Context, who mailbox.Address, why string) error {
 		return b.host.Teams.Gone(ctx, who, why)
 	}
+	config.FollowTasks = b.host.Teams.Tasks.Follow
 	config.Notify = func(text string) { b.host.notify("info", text) }
 	return NewPanes(config)
 }

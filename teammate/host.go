@@ -12,6 +12,7 @@ import (
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
 	"github.com/cadre-dev/cadre/tool"
+	"github.com/cadre-dev/cadre/transcript"
 )
 
 // Opener opens the sessions of a process. The caller closes them.
@@ -27,7 +28,8 @@ type Host struct {
 	Teams    *team.Teams
 	Jobs     *job.Pool
 	Records  roster.Records
-	Project  string // the working folder that names the transcripts' project
+	Tally    *event.Tally // of the tree's events
+	Project  string       // the working folder that names the transcripts' project
 	// Main names the main session in events.
 	Main event.Agent
 	// PlanFile is where an agent writes its plan.
@@ -57,13 +59,17 @@ func startingMode(ctx context.Context, seat *team.Seat, mustPlan bool) (permissi
 }
 
 // Follow does for teammates what events of the tree ask for: it withdraws questions
-// that were answered here from the lead, and notes who makes progress with its work. It
-// returns when the stream of events has ended.
+// that were answered here from the lead, notes who makes progress with its work, and stores
+// what a teammate's own process has used. It returns when the stream of events has ended.
 func (h *Host) Follow(ctx context.Context, events func(yield func(event.Event) bool)) {
 	for ev := range events {
 		switch body := ev.Body.(type) {
 		case event.Answered:
 			h.withdraw(ctx, ev.Agent, body.ID)
+		case event.Stored:
+			if body.Entry.Kind == transcript.KindAssistant {
+				h.own.keepUsage(ctx)
+			}
 		case event.ToolEnded:
 			if body.Writes {
 				h.progress(ev.Agent)

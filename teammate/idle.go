@@ -61,6 +61,7 @@ func (l *life) Idle(ctx context.Context, last *event.Outcome) (*session.Input, e
 	if last == nil {
 		return nil, nil
 	}
+	l.own.keepUsage(ctx) // before anybody who waits for the teammate reads it
 	reason, failure := idleReason(*last)
 	// When the roster says that it is idle, its note is in the lead's inbox already.
 	return nil, errors.Join(l.seat.NotifyIdle(ctx, reason, failure), l.own.isIdle(ctx))

@@ -3,11 +3,13 @@ package teammate_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cadre-dev/cadre/config"
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/memstore"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
@@ -89,6 +91,10 @@ func (p *teamPast) startApart(t *testing.T, lead *process) (main *session.Sessio
 		t.Fatal(err)
 	}
 	own := p.begin(t, &mortal{}, nil)
+	var folding sync.WaitGroup
+	events := own.tree.Stream.Subscribe(context.WithoutCancel(ctx), 0)
+	own.host.Tally = event.NewTally(func(string, transcript.Usage) (float64, bool) { return 0, false })
+	folding.Go(func() { own.host.Tally.Fold(events) })
 	caller := tool.Caller{SessionID: "00000000-0000-4000-8000-000000000001", AgentName: "ann", Team: "alpha", Cwd: "/w"}
 	place, err := teammate.Join(ctx, own.host, caller, config.DefaultOrphanGrace)
 	if err != nil {
@@ -115,5 +121,6 @@ func (p *teamPast) startApart(t *testing.T, lead *process) (main *session.Sessio
 		<-serving
 		release()
 		own.end()
+		folding.Wait()
 	}
 }

@@ -32,6 +32,9 @@ type PanesConfig struct {
 	// Gone is called when a teammate has ended without leaving ([team.Teams.Gone]); after
 	// an error it is called again.
 	Gone func(ctx context.Context, who mailbox.Address, why string) error
+	// FollowTasks is [team.Tasks.Follow] of the lead's tasks: it is called before the first
+	// teammate of a team runs in a pane. nil: nobody wants to know.
+	FollowTasks func(ctx context.Context, team string) (follow func(context.Context), err error)
 	// Notify shows the person a line, like the command that attaches to the panes. It
 	// must not block. nil: nobody listens.
 	Notify func(text string)
@@ -113,11 +116,12 @@ type Panes struct {
 
 	mu          sync.Mutex // guards what follows; never held across I/O
 	mates       map[mailbox.Address]*paneMate
+	following   map[string]bool                // teams whose task lists are followed
 	ended       map[mailbox.Address]pane.Place // still open, for the person to read why
 	attachShown bool                           // how to look at the panes
 	closed      bool
 	watching    bool
-	cancel      context.CancelFunc // of the watch
+	cancels     []context.CancelFunc // of the watch, and of what follows task lists
 	watch       sync.WaitGroup
 }
 
@@ -135,7 +139,8 @@ type paneMate struct {
 // NewPanes makes the backend, with nothing running yet.
 func NewPanes(c PanesConfig) *Panes {
 	return &Panes{
-		cfg: c.withDefaults(), mates: make(map[mailbox.Address]*paneMate), ended: make(map[mailbox.Address]pane.Place),
+		cfg: c.withDefaults(), mates: make(map[mailbox.Address]*paneMate), following: make(map[string]bool),
+		ended: make(map[mailbox.Address]pane.Place),
 	}
 }
 
@@ -157,8 +162,8 @@ func (b *Panes) Close(ctx context.Context) error {
 		return nil
 	}
 	b.closed = true
-	if b.cancel != nil {
-		b.cancel()
+	for _, cancel := range b.cancels {
+		cancel()
 	}
 	ended, left := b.ended, make(map[string]bool)
 	for who := range b.mates {
@@ -188,13 +193,50 @@ func (b *Panes) add(ctx context.Context, m *paneMate) error {
 	delete(b.ended, m.who)
 	if !b.watching {
 		b.watching = true
-		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		b.cancel = cancel
-		b.watch.Go(func() {
-			defer cancel()
-			b.watchAll(ctx)
-		})
+		b.run(ctx, b.watchAll)
 	}
+	return nil
+}
+
+// run calls f in a goroutine, with a context that Close ends. The mutex is held.
+func (b *Panes) run(ctx context.Context, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	b.cancels = append(b.cancels, cancel)
+	b.watch.Go(func() {
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// followTasks has what teammates in their own processes do to the tasks of a team
+// published here, from now on.
+func (b *Panes) followTasks(ctx context.Context, team string) error {
+	b.mu.Lock()
+	known := b.following[team] || b.closed || b.cfg.FollowTasks == nil
+	b.following[team] = true
+	b.mu.Unlock()
+	if known {
+		return nil
+	}
+	ended := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.following, team)
+	}
+	follow, err := b.cfg.FollowTasks(ctx, team)
+	if err != nil {
+		ended()
+		return fmt.Errorf("follow the tasks of team %q: %w", team, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrPanesClosed
+	}
+	b.run(ctx, func(ctx context.Context) {
+		defer ended()
+		follow(ctx)
+	})
 	return nil
 }
 

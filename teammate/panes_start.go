@@ -82,6 +82,9 @@ func (b *Panes) begin(ctx context.Context, s team.Spawn, m *paneMate) error {
 	if err != nil {
 		return err
 	}
+	if err := b.followTasks(ctx, m.who.Team); err != nil {
+		return err
+	}
 	if err := m.files.open(); err != nil {
 		return fmt.Errorf("let its program start: %w", err)
 	}

@@ -148,7 +148,7 @@ func (b *Panes) Adopt(ctx context.Context, who mailbox.Address) (lives bool, err
 			return false, err
 		}
 	}
-	return true, b.add(ctx, m)
+	return true, errors.Join(b.followTasks(ctx, who.Team), b.add(ctx, m))
 }
 
 // foreignLives reports whether a program that is not ours runs in a pane: of one

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/internal/ctxlock"
 	"github.com/cadre-dev/cadre/roster"
 	"github.com/cadre-dev/cadre/session"
 	"github.com/cadre-dev/cadre/team"
@@ -23,6 +24,7 @@ type Process struct {
 	host     *Host
 	seat     *team.Seat
 	activity *activity
+	usage    ownUsage
 	// orphanGrace is how long the teammate goes on without a lead.
 	orphanGrace time.Duration
 }
@@ -37,7 +39,9 @@ func Join(ctx context.Context, h *Host, by tool.Caller, orphanGrace time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{host: h, seat: seat, activity: newActivity(seat), orphanGrace: orphanGrace}
+	p := &Process{
+		host: h, seat: seat, activity: newActivity(seat), usage: ownUsage{lock: ctxlock.New()}, orphanGrace: orphanGrace,
+	}
 	h.own = p
 	h.Tree.Questions.Elsewhere(p.askLead)
 	return p, nil
@@ -80,13 +84,16 @@ func (p *Process) introduction(ctx context.Context) string {
 
 // Serve looks after the teammate's place in its team until ctx ends: it keeps its
 // entry in the roster true, and ends main when the lead has died and does not come back,
-// or when it is to be stopped at once.
+// or when it is to be stopped at once. At the end it stores what the process has used.
 func (p *Process) Serve(ctx context.Context, main *session.Session) {
 	var serving sync.WaitGroup
 	serving.Go(func() { p.host.withdrawStale(ctx, p.seat) })
 	serving.Go(func() { p.activity.follow(ctx, p.host.warn) })
 	serving.Go(func() { p.watchLead(ctx, main) })
 	serving.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), departTime)
+	defer cancel()
+	p.keepUsage(ctx)
 }
 
 // begins sets that the teammate is at work; in a lead's process it does nothing.

@@ -127,7 +127,7 @@ func (p *printed) run(ctx context.Context, prompt string) error {
 	<-shown
 	end.OpenTasks = p.tasks.open(list, open)
 	end.SessionID, end.Took = p.rt.Info().SessionID, time.Since(p.started)
-	return p.conclude(end)
+	return p.conclude(p.rt.Usage(context.WithoutCancel(ctx)), end)
 }
 
 // show passes an event to everything that shows or logs the run.
@@ -161,9 +161,9 @@ func (p *printed) isProgress(ev event.Event) bool {
 	return p.o.outputFormat != formatStream
 }
 
-// conclude prints the result and what it cost, and finds the exit code.
-func (p *printed) conclude(end control.End) error {
-	usage := p.rt.Usage() // the main session first
+// conclude prints the result and what it cost, and finds the exit code. usage is that of
+// each agent, the main session first.
+func (p *printed) conclude(usage []event.AgentTally, end control.End) error {
 	result, main := control.NewResult(usage, end), event.AgentTally{}
 	if len(usage) > 0 && usage[0].Agent.ID == "" {
 		main = usage[0]

@@ -81,10 +81,10 @@ func runTalk(ctx context.Context, o *options, prompt string) error {
 	err = tui.Run(ctx, tui.Config{
 		Session: rt.Session(), In: in, Out: os.Stdout, Terminal: terminal, Style: styleOf(os.Stdout, cwd),
 		Prompt: prompt, Welcome: o.welcome(rt.Info()), Interrupt: interrupts,
-		Cost:    func() string { return costTable(rt.Usage()) },
+		Cost:    func() string { return costTable(rt.Usage(context.WithoutCancel(ctx))) },
 		Settled: rt.Settled, Close: closing(ctx, rt), Kill: rt.Kill,
 	})
-	used := rt.Usage()
+	used := rt.Usage(context.WithoutCancel(ctx))
 	usage := costLine(used)
 	o.note(usage)
 	if usage != "" && !o.noPersistence {
