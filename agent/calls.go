@@ -184,9 +184,7 @@ var errBrokenOff = fmt.Errorf("the turn was broken off")
 // runCall carries one call through its schema, the permission decision and the
 // tool. It always returns a result.
 func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res Result) {
-	start := time.Now()
 	res = Result{Call: call}
-	defer func() { res.Took = time.Since(start) }()
 	t, ok := r.tools.Lookup(call.Name)
 	if !ok {
 		res.Result = tool.UseError("No such tool available: " + call.Name)
@@ -215,7 +213,9 @@ func (r *run) runCall(ctx context.Context, call tool.Call, emit func(Step)) (res
 	}
 	res.Note = verdict.Note
 	emit(Started{call, res.Spec.Name})
+	start := time.Now() // not before: a person may have thought about it for long
 	res.Result = runTool(ctx, t, call)
+	res.Took = time.Since(start)
 	return res
 }
 

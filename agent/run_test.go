@@ -443,6 +443,34 @@ func TestRefusalsReachTheModelAndMayEndTheTurn(t *testing.T) {
 	}
 }
 
+// What a call took is its run, and not how long a person thought about it.
+func TestTheTimeOfACallBeginsWhenItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &fakeModel{reply: func(round int, _ provider.Request) provider.Reply {
+			if round == 1 {
+				return calls(call("a", "Slow", `{}`))
+			}
+			return say("ok")
+		}}
+		slow := fakeTool{
+			spec: tool.Spec{Name: "Slow", Schema: tool.NewSchema(`{"type":"object"}`)},
+			run: func(context.Context, tool.Call) tool.Result {
+				<-time.After(2 * time.Second)
+				return tool.Text("done")
+			},
+		}
+		turn := turnOf(m, slow)
+		turn.Permit = func(context.Context, tool.Tool, tool.Call) Verdict {
+			<-time.After(time.Minute)
+			return Verdict{Allow: true}
+		}
+		steps, err := collect(t, t.Context(), turn)
+		if res := results(steps); err != nil || len(res) != 1 || res[0].Took != 2*time.Second {
+			t.Errorf("results %+v, err %v", res, err)
+		}
+	})
+}
+
 func TestAnApprovalMayChangeTheInput(t *testing.T) {
 	m := &fakeModel{reply: func(round int, _ provider.Request) provider.Reply {
 		if round == 1 {

@@ -8,4 +8,8 @@ const (
 	// The runtime itself, when it speaks to a model.
 	SystemName   = "system"
 	TaskListName = "task-list"
+	// How texts for models and people also call the runtime, and a person. Nothing is sent
+	// under these names.
+	RuntimeName = "cadre"
+	PersonName  = "person"
 )

@@ -25,6 +25,11 @@ const (
 	Malformed     Class = "malformed_response"    // a response that is not an answer
 )
 
+// Classes are all classes.
+var Classes = []Class{
+	Auth, Billing, RateLimit, Overloaded, Server, Invalid, TooLong, ModelNotFound, Network, Stalled, Malformed,
+}
+
 // Error is a failed request.
 type Error struct {
 	Class      Class

@@ -29,8 +29,16 @@ const maxName = 64
 // §5.6, §9), and people, as [skeleton] writes them: nobody else may look like
 // them.
 var runtimeNames = sync.OnceValue(func() []string {
-	return []string{skeleton(mailbox.LeadName), skeleton(mailbox.SystemName), skeleton(mailbox.TaskListName), skeleton(mailbox.UserName)}
+	return []string{
+		skeleton(mailbox.LeadName), skeleton(mailbox.SystemName), skeleton(mailbox.TaskListName), skeleton(mailbox.UserName),
+		skeleton(mailbox.RuntimeName), skeleton(mailbox.PersonName),
+	}
 })
+
+// unverified is how messages mark a sender that nobody vouches for
+// (package team/protocol), as [skeleton] writes it: a name with it could look like another
+// agent's, marked.
+const unverified = "unverified"
 
 // deviceName matches what Windows takes for a device, whatever its extension.
 var deviceName = lazy.Regexp(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
@@ -51,6 +59,8 @@ func CleanName(raw string) (string, error) {
 		return "", &NameError{raw, "needs a letter or a digit"}
 	case slices.Contains(runtimeNames(), skeleton(name)):
 		return "", &NameError{raw, "could be mistaken for " + mailbox.LeadName + ", a person or the runtime itself"}
+	case strings.Contains(skeleton(name), unverified):
+		return "", &NameError{raw, `must not contain "unverified", which marks senders that nobody vouches for`}
 	case deviceName().MatchString(name):
 		return "", &NameError{raw, "is the name of a device on some systems"}
 	}

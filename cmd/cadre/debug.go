@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -40,7 +41,7 @@ func (o *options) openDebugLog(info cadre.Info) (*debugLog, error) {
 		return nil, fmt.Errorf("open the debug log: %w", err)
 	}
 	o.note("debug log: " + path)
-	out := &redactor{out: file, secrets: secretsOf(os.Environ())}
+	out := &redactor{out: file, secrets: secretsOf(append(os.Environ(), info.Env...))}
 	d := &debugLog{file, slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	d.log.Info("start", "version", versionLine(), "session", info.SessionID, "cwd", info.Cwd, "model", info.Model,
 		"mode", info.Mode, "key", info.APIKeySource, "root", info.Root, "args", strings.Join(os.Args[1:], " "))
@@ -122,13 +123,17 @@ var secretName = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|A
 // occur in ordinary words.
 const minSecret = 6
 
-// secretsOf replaces the secret values of an environment.
+// secretsOf replaces the secret values of an environment, as they are and as they stand
+// in the log, where an event is JSON in a quoted string.
 func secretsOf(environ []string) *strings.Replacer {
 	var pairs []string
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if secretName().MatchString(name) && len(value) >= minSecret {
-			pairs = append(pairs, value, redacted)
+			encoded := string(jsonx.MustMarshal(value))
+			encoded = encoded[1 : len(encoded)-1]
+			quoted := strconv.Quote(encoded)
+			pairs = append(pairs, quoted[1:len(quoted)-1], redacted, encoded, redacted, value, redacted)
 		}
 	}
 	return strings.NewReplacer(pairs...)

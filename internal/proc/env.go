@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// secretNames are variables that give access to models. Whether programs get
-// credentials for their own work (GITHUB_TOKEN, cloud accounts) is up to the user.
+// secretNames are variables that give access to cadre's models. Programs get all other
+// credentials (GITHUB_TOKEN, GEMINI_API_KEY, cloud accounts), as from the user's shell: their
+// own work may need them. docs/privacy.md lists these names.
 var secretNames = map[string]bool{
 	"ANTHROPIC_API_KEY": true, "ANTHROPIC_AUTH_TOKEN": true, "ANTHROPIC_CUSTOM_HEADERS": true,
 	"CLAUDE_CODE_OAUTH_TOKEN": true, "OPENAI_API_KEY": true, "OPENAI_ADMIN_KEY": true,

@@ -50,7 +50,7 @@ type Model struct {
 	systems   *wire.Lists[string]
 }
 
-// New makes a Model. The error is a [*provider.Error] about the base URL.
+// New makes a Model. The error is a [*provider.Error] about the base URL or a key.
 func New(o Options) (*Model, error) {
 	key, token := wire.Secret(o.APIKey), wire.Secret(o.AuthToken)
 	endpoint, err := wire.NewEndpoint(wire.API{

@@ -59,6 +59,8 @@ func TestRefusals(t *testing.T) {
 		{refuse(529, "overloaded_error", "Overloaded"), provider.Overloaded, "Overloaded"},
 		{fakeapi.Reply{Status: 407}, provider.Network, "the proxy requires a user name and password: Proxy Authentication Required (check HTTPS_PROXY)"},
 		{fakeapi.Reply{Status: 307, Header: http.Header{"Location": {"https://login.example/?token=x"}}}, provider.Malformed, "the server redirects to https://login.example: make that the base URL if you trust it (check ANTHROPIC_BASE_URL)"},
+		{fakeapi.Reply{Status: 302, Header: http.Header{"Location": {"/login?token=x"}}}, provider.Malformed, "the server redirects to /login, and redirects are not followed: the base URL must be the address that it redirects to (check ANTHROPIC_BASE_URL)"},
+		{fakeapi.Reply{Status: 302, Header: http.Header{"Location": {"/"}}, Body: strings.NewReader(`{"error":{"type":"overloaded_error","message":"busy"}}`)}, provider.Malformed, ""},
 		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}, Body: strings.NewReader("\n <!doctype html><title>Welcome to the hotel</title>")}, provider.Malformed, `not an event stream: a web page came back: "Welcome to the hotel" (check ANTHROPIC_BASE_URL)`},
 		{fakeapi.Reply{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: strings.NewReader(`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`)}, provider.Overloaded, "busy"},
 		{fakeapi.Reply{Status: 204}, provider.Malformed, ""},
@@ -422,6 +424,29 @@ func TestHeaders(t *testing.T) {
 		if strings.Contains(fmt.Sprint(got), "from-the-environment") {
 			t.Errorf("the environment shows in %v", got)
 		}
+	}
+}
+
+// TestKeysThatNoHeaderCarries are refused before any request.
+func TestKeysThatNoHeaderCarries(t *testing.T) {
+	for _, o := range []Options{{APIKey: canary + "\nmore"}, {AuthToken: "one\r\ntwo\x00"}} {
+		_, err := New(o)
+		e, ok := errors.AsType[*provider.Error](err)
+		if !ok || e.Class != provider.Auth || e.Passing() || strings.Contains(e.Error(), canary) {
+			t.Fatalf("error %v", err)
+		}
+		if name := map[bool]string{true: "ANTHROPIC_API_KEY", false: "ANTHROPIC_AUTH_TOKEN"}[o.APIKey != ""]; !strings.HasPrefix(e.Message, name+" contains a line break") {
+			t.Errorf("message %q", e.Message)
+		}
+	}
+}
+
+// TestABadLocationIsNotRetried: the client reports it like a broken connection.
+func TestABadLocationIsNotRetried(t *testing.T) {
+	reply := fakeapi.Reply{Status: 302, Header: http.Header{"Location": {"http://bad host:x%zz/"}}}
+	server := wiretest.Start(t, wiretest.Always(reply))
+	if e := wiretest.Collect(t.Context(), newModel(t, server), ask("hi")).Failure(t); e.Passing() || !strings.Contains(e.Message, "ANTHROPIC_BASE_URL") {
+		t.Errorf("%+v", e)
 	}
 }
 

@@ -47,7 +47,7 @@ type Model struct {
 	ownAPI    bool // OpenAI's, which has replaced max_tokens
 }
 
-// New makes a Model. The error is a [*provider.Error] about the base URL.
+// New makes a Model. The error is a [*provider.Error] about the base URL or a key.
 func New(o Options) (*Model, error) {
 	key := wire.Secret(o.APIKey)
 	endpoint, err := wire.NewEndpoint(wire.API{

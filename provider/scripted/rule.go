@@ -2,8 +2,12 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cadre-dev/cadre/internal/jsonx"
@@ -151,7 +155,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 		Stop  string       `json:"stop"`
 		Fault faultOfFile  `json:"fault"`
 	}
-	err := strictly(data, &w)
+	err := errors.Join(strictly(data, &w), w.Fault.check())
 	*r = Rule{Name: w.Name, When: w.When, Reply: Reply{Think: w.Think, Say: w.Say, Stop: w.Stop, Fault: w.Fault.fault()}}
 	for _, c := range w.Calls {
 		r.Calls = append(r.Calls, Call(c))
@@ -174,11 +178,30 @@ type faultOfFile struct {
 	Broken     string         `json:"broken"`
 }
 
+// check refuses a fault that would be another than the one meant, or none.
+func (f faultOfFile) check() error {
+	switch {
+	case f.Class == "" && (f.Status != 0 || f.Message != "" || f.RetryAfter != 0):
+		return errors.New(`a "fault" with a status, message or retryAfter needs a class`)
+	case f.Class != "" && !slices.Contains(provider.Classes, f.Class):
+		return fmt.Errorf(`"fault": there is no class %q; there are %s`, f.Class, classNames())
+	}
+	return nil
+}
+
+func classNames() string {
+	names := make([]string, len(provider.Classes))
+	for i, c := range provider.Classes {
+		names[i] = string(c)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (f faultOfFile) fault() Fault {
 	var fault Fault
 	if f.Class != "" {
 		fault.Err = &provider.Error{
-			Class: f.Class, Status: f.Status, Message: f.Message,
+			Class: f.Class, Status: f.Status, Message: cmp.Or(f.Message, "the script says so"),
 			RetryAfter: time.Duration(f.RetryAfter * float64(time.Second)),
 		}
 	}

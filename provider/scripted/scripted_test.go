@@ -284,6 +284,8 @@ func TestWrongScripts(t *testing.T) {
 		"point":                   {`{"rules": [{"when": {"done": {"tool": "a", "after": "noon"}}}]}`, "noon"},
 		"glob":                    {`{"rules": [{"when": {"agent": "[a"}}]}`, "[a"},
 		"input":                   {`{"rules": [{"calls": [{"tool": "a", "input": [1]}]}]}`, "input of a"},
+		"class":                   {`{"rules": [{"fault": {"class": "nosuch", "status": 500}}]}`, `no class "nosuch"; there are authentication_failed, `},
+		"no class":                {`{"rules": [{"fault": {"status": 500}}]}`, "needs a class"},
 		"no tool":                 {`{"rules": [{"calls": [{"input": {}}]}]}`, "no tool"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/cadre-dev/cadre/provider"
 )
@@ -85,6 +86,18 @@ func baseURL(base, variable string) (*url.URL, error) {
 
 // Secret is a key without the white space that copying leaves around it.
 func Secret(key string) string { return strings.TrimSpace(key) }
+
+// checkSecrets refuses keys that no header can carry, so that no request could be made.
+func checkSecrets(api API) error {
+	for _, secret := range api.Secrets {
+		if strings.ContainsFunc(secret, unicode.IsControl) {
+			return &provider.Error{Class: provider.Auth, Message: fmt.Sprintf(
+				"%s contains a line break or another control character: set it again, to the key alone", strings.Join(api.Variables.Keys, " or "),
+			)}
+		}
+	}
+	return nil
+}
 
 // Bearer is the value of an authorization header; "" without a token.
 func Bearer(token string) string {

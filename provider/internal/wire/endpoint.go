@@ -48,11 +48,14 @@ type Endpoint struct {
 }
 
 // NewEndpoint makes the endpoint of an API. The error is a [*provider.Error]
-// about the base URL.
+// about the base URL or a key.
 func NewEndpoint(api API) (*Endpoint, error) {
 	own := strings.TrimSpace(api.BaseURL)
 	u, err := baseURL(cmp.Or(own, api.Default), api.Variables.BaseURL)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSecrets(api); err != nil {
 		return nil, err
 	}
 	u = u.JoinPath(api.Path)

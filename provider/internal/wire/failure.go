@@ -55,6 +55,8 @@ func cause(host string, err error) (message string, final bool) {
 		return fmt.Sprintf("%s closed the connection", host), false
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("%s did not answer in time", host), false
+	case strings.Contains(err.Error(), "failed to parse Location header"):
+		return fmt.Sprintf("%s redirects to an address that is not a URL: is the base URL right?", host), true
 	case strings.Contains(err.Error(), "unsupported protocol scheme"):
 		return "the base URL has no http:// or https://", true
 	}

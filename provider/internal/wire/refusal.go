@@ -42,7 +42,7 @@ func refusal(resp *http.Response) *provider.Error {
 	e.Class = classOf(resp.StatusCode, said)
 	switch {
 	case resp.StatusCode/100 == 3:
-		e.Message = redirected(resp)
+		e.Class, e.Message = provider.Malformed, redirected(resp)
 	case e.Message == "" && isHTML(resp.Header, body):
 		e.Message = page(body)
 	case e.Message == "":
@@ -232,8 +232,11 @@ func page(body []byte) string {
 // the host that they were given for.
 func redirected(resp *http.Response) string {
 	target, err := url.Parse(resp.Header.Get("Location"))
-	if err != nil || target.Host == "" {
-		return "the server redirects elsewhere"
+	switch {
+	case err != nil || target.Path == "" && target.Host == "":
+		return "the server redirects elsewhere, and redirects are not followed: the base URL must be the address that it redirects to"
+	case target.Host == "":
+		return fmt.Sprintf("the server redirects to %s, and redirects are not followed: the base URL must be the address that it redirects to", clean(target.Path))
 	}
 	return fmt.Sprintf("the server redirects to %s://%s: make that the base URL if you trust it", target.Scheme, target.Host)
 }
