@@ -124,6 +124,9 @@ func Open(ctx context.Context, cfg Config) (*Runtime, error) {
 		r.info.Env = append(r.info.Env, name+"="+value)
 	}
 	r.stores = openStores(cfg.Root, cfg.NoPersistence, filestore.WithSync(r.settings.SyncWrites), filestore.WithWarn(r.warn))
+	if err := r.stores.checkKey(); err != nil { // no agent could send or read anything
+		return nil, errors.Join(err, r.stores.close())
+	}
 	r.tree = session.NewTree(session.TreeConfig{
 		Desk: r.stores.desk, AskTime: r.settings.AskDeadline, Read: r.stores.transcripts.Read,
 	})

@@ -23,10 +23,28 @@ func (e *OpenWorkError) Error() string {
 	return fmt.Sprintf("the team was still at work after %s: %s", e.Waited, strings.Join(e.Open, "; "))
 }
 
+// UnstoredError says that an agent could not store what it did, several times in a row:
+// the disk is full, for example. What was acknowledged before is stored.
+type UnstoredError struct {
+	Agent string // its name; "" for the lead
+	Err   error
+}
+
+func (e *UnstoredError) Error() string {
+	who := e.Agent
+	if who == "" {
+		who = "the lead"
+	}
+	return fmt.Sprintf("store what %s does, after several tries: %s", who, e.Err)
+}
+
+func (e *UnstoredError) Unwrap() error { return e.Err }
+
 // Settled blocks until nothing of the tree is at work or will be: the lead is
 // idle, no teammate or sub-agent works, no job runs, no mail is unread. It gives up
 // with an [*OpenWorkError] when the lead has not been at work for as long as the
-// setting printWaitCeilingMs says.
+// setting printWaitCeilingMs says, and with an [*UnstoredError] when an agent has failed to
+// store what it does for several seconds: it would go on trying for ever.
 func (r *Runtime) Settled(ctx context.Context) error {
 	work := &work{r.main, r.tree, r.jobs, r.teams}
 	ceiling := r.settings.PrintWaitCeiling
@@ -37,6 +55,9 @@ func (r *Runtime) Settled(ctx context.Context) error {
 	epoch := r.main.State().Epoch
 	for {
 		quiet, err := work.quiet(ctx)
+		if err == nil && !quiet {
+			err = work.unstored()
+		}
 		if err != nil || quiet {
 			return err
 		}
@@ -89,6 +110,16 @@ func (w *work) quiet(ctx context.Context) (bool, error) {
 		waiting, err := w.waiting(ctx)
 		return err == nil && waiting == "" && len(w.jobs.Active("")) == 0, err
 	})
+}
+
+// unstored says which session stores nothing; nil for none.
+func (w *work) unstored() error {
+	for _, s := range append(w.tree.Sessions.Children(), w.main) {
+		if err := s.State().Unstored; err != nil {
+			return &UnstoredError{s.Agent().Name, err}
+		}
+	}
+	return nil
 }
 
 // waiting says what is on its way to a session: the notice of a job, mail that is

@@ -30,6 +30,7 @@ type stores struct {
 	presence    roster.Presence
 	showTeam    func(ctx context.Context, name string, to layout.Root) error                   // under another root
 	keepText    func(main transcript.Ref, id mailbox.ID, text string) (path string, err error) // of a large message
+	checkKey    func() error                                                                   // of the seals
 	close       func() error
 }
 
@@ -42,7 +43,7 @@ func openStores(root layout.Root, noPersistence bool, options ...filestore.Optio
 		transcripts: files.Transcripts(), mail: files.Mail(), tasks: files.Tasks(),
 		teams: roster.NewRepairingStore(files.LedTeams(), files.Records()), // one, for all that look at a roster
 		asks:  files.Asks, jobs: files.Jobs, desk: files.Desk(), seals: files.Seals(), records: files.Records(), presence: files.Presence(),
-		showTeam: files.ShowTeam, keepText: files.KeepText, close: files.Close,
+		showTeam: files.ShowTeam, keepText: files.KeepText, checkKey: files.CheckKey, close: files.Close,
 	}
 	if noPersistence {
 		memory := memstore.New()

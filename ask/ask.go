@@ -90,10 +90,33 @@ type Answer struct {
 	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"` // an approval may change the input; nil keeps it
 	Updates      []Suggestion    `json:"updates,omitempty"`      // rule changes the person accepted
 	Interrupt    bool            `json:"interrupt,omitempty"`    // a denial may also end the turn
-	By           string          `json:"by"`                     // who answered: "person", "deadline", "interrupt", "rule"
+	By           string          `json:"by"`                     // who answered: one of those below, "interrupt", "rule", "relay"
 	// Kept says that the updates meant for settings files were written where they
 	// were accepted, in another process. Here they count until the session ends.
 	Kept bool `json:"kept,omitempty"`
+}
+
+// Values of Answer.By.
+const (
+	ByPerson   = "person"
+	ByDeadline = "deadline" // nobody, until then
+)
+
+// Outcome says in a few words how the question ended.
+func (a Answer) Outcome() string {
+	switch {
+	case a.By == ByDeadline:
+		return "was denied: nobody answered in time"
+	case a.By == "rule":
+		return "was answered by a rule"
+	case a.By == "interrupt":
+		return "is closed: the call was interrupted"
+	case a.Allow:
+		return "was answered: yes"
+	case a.Message != "":
+		return "was answered: no (" + a.Message + ")"
+	}
+	return "was answered: no"
 }
 
 // DigestOf binds an answer to exactly this call.

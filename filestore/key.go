@@ -52,7 +52,7 @@ type keyring struct {
 }
 
 var (
-	errKeyDamaged = errors.New("not a valid key: put the right one back, or move it away and lose what was sealed with it")
+	errKeyDamaged = errors.New("not a valid key: put the right one back, or move this file away, so that a new key is made; messages of agents that were not read before then count as unverified")
 	errKeyRemoved = errors.New("the key was removed while it was made")
 )
 

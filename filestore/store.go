@@ -110,6 +110,13 @@ func (s *Store) Jobs(ref transcript.Ref) job.Store {
 // Seals keeps which mail our own runtime wrote.
 func (s *Store) Seals() mailbox.Seals { return s.seals }
 
+// CheckKey reports why no message could be sealed, and no seal checked: the key is
+// damaged. That there is none yet is no error.
+func (s *Store) CheckKey() error {
+	_, _, err := s.keys.read()
+	return err
+}
+
 // Records keeps the private records of a team.
 func (s *Store) Records() roster.Records { return &records{s.files} }
 

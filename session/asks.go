@@ -39,7 +39,7 @@ func (o *owner) ask(life context.Context, req permitRequest, d permission.Decisi
 	}
 	call := req.call
 	call.Name = req.spec.Name
-	o.show(life, &question{ask: a, call: call, reply: req.reply})
+	o.show(life, &question{ask: a, call: call, reply: req.reply, remedy: d.Remedy})
 }
 
 // AskPrefix begins the ids of the questions of sessions.
@@ -119,8 +119,11 @@ func (o *owner) handleAnswer(life context.Context, a answering) {
 		o.report(a, ask.ErrUnknown)
 	case q.accepting:
 		o.report(a, ask.ErrAnswered)
-	case a.answer.By == byDeadline:
+	case a.answer.By == ask.ByDeadline:
 		o.endAsk(life, q, a.answer)
+		o.publish(event.ToolDenied{
+			Call: q.call.ID, Tool: q.ask.Tool, Input: q.ask.Input, Reason: "Nobody answered in time.", Remedy: q.remedy,
+		})
 		o.report(a, nil)
 	case o.needsAccepting(a.answer):
 		q.accepting = true

@@ -78,7 +78,7 @@ func TestARelayedQuestionThatIsShownHereEndsAtItsDeadline(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if given := answers(); len(given) != 1 || given["shown"].By != byDeadline || given["shown"].Allow {
+		if given := answers(); len(given) != 1 || given["shown"].By != ask.ByDeadline || given["shown"].Allow {
 			t.Errorf("given %+v", given)
 		}
 		if ids := desk.ids(); len(ids) > 0 || tree.Questions.IsPending("shown") || !tree.Questions.IsPending("other") {

@@ -83,6 +83,7 @@ func (o *owner) storeLost(ctx context.Context, known map[string]string) ([]trans
 		}
 	}
 	if err := o.cfg.Log.Append(ctx, lost...); err != nil {
+		o.unstored.add(err)
 		return nil, err
 	}
 	o.lastUUID = lost[len(lost)-1].UUID
@@ -120,6 +121,7 @@ func (o *owner) store(life context.Context, t *turn, entries ...transcript.Entry
 		entries[i].ParentUUID = entries[i-1].UUID
 	}
 	if err := o.cfg.Log.Append(context.WithoutCancel(life), entries...); err != nil {
+		o.unstored.add(err)
 		return err
 	}
 	o.lastUUID = entries[len(entries)-1].UUID

@@ -20,6 +20,7 @@ type owner struct {
 	intake
 	idleness
 	acks
+	unstored unstored
 
 	turn      *turn             // nil when there is none
 	seenMode  permission.Mode   // the mode as the model knows it; see [Voice.ModeNote]
@@ -178,7 +179,9 @@ func (o *owner) endIdle(res idleResult) {
 		o.leave(ErrLeave)
 	case res.err == nil:
 		o.repeat.reported = ""
+		o.unstored = unstored{}
 	case o.closing == nil:
+		o.unstored.add(res.err)
 		o.repeat.due, o.repeat.last = time.After(sourcePause), res.last
 		if text := res.err.Error(); text != o.repeat.reported {
 			o.repeat.reported = text
@@ -294,5 +297,6 @@ func (o *owner) publishState() {
 		o.begun && (o.woken || len(o.cfg.Life.Wake()) > 0) || o.acks.pending() || o.accepting > 0
 	o.state.Store(&State{
 		Busy: busy, Epoch: o.epoch, Mode: o.cfg.Policy.Mode, Model: o.cfg.ModelName, Stalled: o.stalledMessages(),
+		Unstored: o.unstored.reason(),
 	})
 }

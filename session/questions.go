@@ -49,7 +49,8 @@ type question struct {
 	call    tool.Call // by the tool's own name, its input as the tool expects it
 	// reply is where the call waits; nil when it was lost with its process.
 	reply     chan agent.Verdict
-	accepting bool // it has its answer, whose rule changes are being accepted
+	accepting bool   // it has its answer, whose rule changes are being accepted
+	remedy    string // the flag or setting that would have made it unnecessary; "" when none
 }
 
 // relay sends questions to a person who is not in front of this process.
@@ -266,11 +267,8 @@ func (q *Questions) of(s *Session) (open []*question) {
 	return open
 }
 
-// Who answers when nobody does.
-const byDeadline = "deadline"
-
 // expiry is the answer to a question that nobody answered in time.
-var expiry = ask.Answer{By: byDeadline, Message: nobodyAnswered}
+var expiry = ask.Answer{By: ask.ByDeadline, Message: nobodyAnswered}
 
 // deadline is until when a question asked at this time waits; zero: for ever.
 func (q *Questions) deadline(asked time.Time) time.Time {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadre-dev/cadre/ask"
+	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/prompt"
 	"github.com/cadre-dev/cadre/tool"
 	"github.com/cadre-dev/cadre/transcript"
@@ -39,6 +40,7 @@ type reopening struct {
 type overAsk struct {
 	id     string
 	answer ask.Answer
+	tool   string // what an answer that came meanwhile was about; "": nobody has answered
 }
 
 // sortAsks decides what becomes of the pending asks, without changing anything.
@@ -69,7 +71,7 @@ func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reope
 			p.ask.Answer = o.answerMeanwhile(ctx, a)
 			r.open = append(r.open, p)
 		default:
-			r.over = append(r.over, overAsk{a.ID, ask.Answer{By: "interrupt", Message: "nothing waits for the answer any more"}})
+			r.over = append(r.over, overAsk{a.ID, ask.Answer{By: "interrupt", Message: "nothing waits for the answer any more"}, ""})
 		}
 	}
 	return r, nil
@@ -80,7 +82,7 @@ func (o *owner) sortAsks(ctx context.Context, entries []transcript.Entry) (reope
 func (r *reopening) reopen(p *question, meanwhile *ask.Answer) {
 	if meanwhile != nil && !meanwhile.Allow {
 		r.results[p.call.ID] = p.refusal(*meanwhile)
-		r.over = append(r.over, overAsk{p.ask.ID, *meanwhile})
+		r.over = append(r.over, overAsk{p.ask.ID, *meanwhile, p.ask.Tool})
 		return
 	}
 	r.results[p.call.ID] = stillOpen
@@ -144,6 +146,9 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 			continue
 		}
 		o.clearDesk(gone.id)
+		if gone.tool != "" {
+			o.reportMeanwhile(gone.tool, gone.answer)
+		}
 	}
 	for _, p := range r.open {
 		answer := p.ask.Answer
@@ -156,8 +161,17 @@ func (o *owner) reopenAsks(life context.Context, r reopening) {
 	}
 	for _, p := range r.answered {
 		o.clearDesk(p.ask.ID)
+		if !r.shown[p.ask.ID] {
+			o.reportMeanwhile(p.ask.Tool, *p.ask.Answer)
+		}
 		o.bring(life, p, r.shown[p.ask.ID])
 	}
+}
+
+// reportMeanwhile shows people the answer to a question that was asked by an earlier
+// process, and is not asked again.
+func (o *owner) reportMeanwhile(tool string, answer ask.Answer) {
+	o.publish(event.Noticed{Level: "info", Text: fmt.Sprintf("the question about %s, asked before the restart, %s", tool, answer.Outcome())})
 }
 
 // keepLateAnswer stores the answer to a question whose call is gone.

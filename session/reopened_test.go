@@ -270,6 +270,8 @@ func TestAnAnswerLeftWhileNobodyWasThereCounts(t *testing.T) {
 			until[event.TurnEnded](t, s, nil)
 		} else if told := lastTold(kept(t, k.log)); told != "" || kept(t, k.log)[2].Content[0].Text != "better not" {
 			t.Errorf("the result of the call is %+v", kept(t, k.log)[2].Content)
+		} else if note := until[event.Noticed](t, s, nil); note.Text != "the question about Write, asked before the restart, was answered: no (better not)" {
+			t.Errorf("people are shown %+v", note)
 		}
 		deskIsDone(t, s.tree)
 		if answer.Allow != (len(k.ran) == 1) || len(k.pending(t)) != 0 || len(k.desk.lies) != 0 {

@@ -56,6 +56,9 @@ type State struct {
 	// Stalled is how many messages of bulk input wait, after a turn that failed, for
 	// something new to come. They do not make the session busy.
 	Stalled int
+	// Unstored is why the session gets nothing done: it could not store what it did,
+	// several times in a row and for a while. It goes on trying. nil: it can.
+	Unstored error
 }
 
 // Open starts the owner of a session whose transcript is already open. It loads

@@ -205,6 +205,9 @@ func (o *owner) endTurn(life context.Context, err error) {
 	out := &t.outcome
 	out.Took = time.Since(t.started)
 	out.Reason = t.reason(err)
+	if out.Reason == event.Done && o.idleness.repeat.due == nil {
+		o.unstored = unstored{}
+	}
 	switch out.Reason {
 	case event.Interrupted:
 		out.Err = err.Error()

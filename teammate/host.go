@@ -28,7 +28,7 @@ type Host struct {
 	Teams    *team.Teams
 	Jobs     *job.Pool
 	Records  roster.Records
-	Tally    *event.Tally // of the tree's events
+	Tally    *event.Tally // of the tree's events; nil: what is used is not stored
 	Project  string       // the working folder that names the transcripts' project
 	// Main names the main session in events.
 	Main event.Agent

@@ -94,7 +94,7 @@ type ownUsage struct {
 // since it last did. A failure is shown once and holds nothing up: the figures are stored
 // with the next ones.
 func (p *Process) keepUsage(ctx context.Context) {
-	if p == nil {
+	if p == nil || p.host.Tally == nil {
 		return
 	}
 	u := &p.usage

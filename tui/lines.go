@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cadre-dev/cadre/ask"
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/cells"
 	"github.com/cadre-dev/cadre/internal/lazy"
@@ -38,6 +39,7 @@ type Lines struct {
 	tasks   map[string]string // list and id -> the line that shows a task as it is
 	teams   map[string]bool   // the teams that there are
 	waiting map[string]string // agent id -> the Wait that was shown last
+	open    map[string]string // by id: the tools that open questions are about
 }
 
 // NewLines makes Lines that write to out and ignore its errors.
@@ -49,7 +51,7 @@ func newLines(style Style, print func(string)) *Lines {
 	return &Lines{
 		Style: style, print: print, title: make(map[string]string), hidden: make(map[string]string),
 		denied: make(map[string]bool), tasks: make(map[string]string), done: make(map[string]bool), teams: make(map[string]bool),
-		waiting: make(map[string]string),
+		waiting: make(map[string]string), open: make(map[string]string),
 	}
 }
 
@@ -70,6 +72,10 @@ func (l *Lines) Event(ev event.Event) {
 		l.result(ev.Agent, body)
 	case event.ToolDenied:
 		l.refusal(ev.Agent, body)
+	case event.Asked:
+		l.asked(ev.Agent, body.Ask)
+	case event.Answered:
+		l.answered(ev.Agent, body)
 	case event.Waiting:
 		l.say(ev.Agent, amber, "↻", Waiting(body))
 	case event.Retrying:
@@ -224,6 +230,26 @@ const slow = 5 * time.Second
 func stripTags(text string) string {
 	text = strings.TrimPrefix(text, "<tool_use_error>")
 	return strings.TrimSuffix(text, "</tool_use_error>")
+}
+
+// asked shows a question that waits for a person who is not in front, and how to answer
+// it.
+func (l *Lines) asked(a event.Agent, q ask.Ask) {
+	l.open[q.ID] = q.Tool
+	until := ""
+	if !q.Deadline.IsZero() {
+		until = " until " + q.Deadline.Local().Format(time.TimeOnly)
+	}
+	l.say(a, amber, "?", fmt.Sprintf("waits for your answer%s: %s %s", until, oneLine(q.Question), l.describe(q.Tool, q.Input)))
+	l.print("    to see it: cadre asks; to answer: cadre answer " + Visible(q.ID) + " allow (or deny)")
+}
+
+// answered shows how a question that was shown has ended.
+func (l *Lines) answered(a event.Agent, end event.Answered) {
+	if tool, ok := l.open[end.ID]; ok {
+		delete(l.open, end.ID)
+		l.say(a, dim, "·", fmt.Sprintf("the question about %s %s", Visible(tool), oneLine(end.Answer.Outcome())))
+	}
 }
 
 // refusal shows what was denied and what would allow it.

@@ -31,32 +31,18 @@ func (c *conversation) asked(a ask.Ask) {
 	}
 }
 
-// answered removes a question that somebody has answered, here or elsewhere.
+// answered removes a question that was answered elsewhere, or by nobody, and says so: one
+// that was answered here is removed already.
 func (c *conversation) answered(id string, a ask.Answer) {
 	for i, q := range c.asks {
 		if q.ask.ID != id {
 			continue
 		}
-		if a.By != "person" {
-			c.screen.endStream()
-			c.screen.line(c.paint(dim, fmt.Sprintf("  (the question about %s %s)", Clean(q.ask.Tool), closedBy(a.By))))
-		}
+		c.screen.endStream()
+		c.screen.line(c.paint(dim, fmt.Sprintf("  (the question about %s %s)", Visible(q.ask.Tool), oneLine(a.Outcome()))))
 		c.drop(i)
 		return
 	}
-}
-
-// closedBy says in what way a question was closed that the person here did not answer.
-func closedBy(who string) string {
-	switch who {
-	case "deadline":
-		return "was denied: nobody answered in time"
-	case "rule":
-		return "was answered by a rule"
-	case "interrupt":
-		return "is closed: the call was interrupted"
-	}
-	return "was answered elsewhere"
 }
 
 func (c *conversation) drop(i int) {

@@ -49,6 +49,11 @@ func TestAnsweringFromOutside(t *testing.T) {
 			if code := exitCode(t, run); code != exitDone || !strings.Contains(stdout.String(), tc.want) {
 				t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 			}
+			for _, want := range []string{"? waits for your answer until ", "May Bash run?", "cadre answer " + asked + " allow", "the question about Bash was answered: "} {
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("no %q in %s", want, stderr)
+				}
+			}
 			if left, text, _ := command(t, env, "asks"); left.Run() != nil || text.String() != "There are no open questions.\n" {
 				t.Errorf("what is left: %s", text)
 			}

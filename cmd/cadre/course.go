@@ -17,6 +17,7 @@ type course struct {
 	note    func(string)
 	ending  ending
 	broken  chan error // of capacity one: whoever prints what happens cannot go on
+	stopped bool       // nothing can be stored: the team cannot be asked to end, and stays to be resumed
 }
 
 func newCourse(rt *cadre.Runtime, signals <-chan *stopped, note func(string)) course {
@@ -40,6 +41,8 @@ func (c *course) work(ctx context.Context, prompt string) control.End {
 	var end control.End
 	select {
 	case err := <-done:
+		var unstored *cadre.UnstoredError
+		c.stopped = errors.As(err, &unstored)
 		var open *cadre.OpenWorkError
 		if errors.As(err, &open) {
 			end.OpenWork = open
@@ -62,7 +65,7 @@ func (c *course) work(ctx context.Context, prompt string) control.End {
 
 // close ends the session tree in order, or at once when signals insist.
 func (c *course) close(ctx context.Context) error {
-	if c.ending.atOnce() {
+	if c.ending.atOnce() || c.stopped {
 		return c.rt.Stop()
 	}
 	done := make(chan error, 1)

@@ -25,9 +25,10 @@ type printed struct {
 	course
 	o       *options
 	started time.Time
-	stream  *control.Writer // nil unless the format is stream-json
-	lines   *tui.Lines      // progress; nil when none is shown
-	debug   *debugLog       // nil without --debug
+	usage   []event.AgentTally // at the end
+	stream  *control.Writer    // nil unless the format is stream-json
+	lines   *tui.Lines         // progress; nil when none is shown
+	debug   *debugLog          // nil without --debug
 	tasks   taskWatch
 }
 
@@ -127,7 +128,8 @@ func (p *printed) run(ctx context.Context, prompt string) error {
 	<-shown
 	end.OpenTasks = p.tasks.open(list, open)
 	end.SessionID, end.Took = p.rt.Info().SessionID, time.Since(p.started)
-	return p.conclude(p.rt.Usage(context.WithoutCancel(ctx)), end)
+	p.usage = p.rt.Usage(context.WithoutCancel(ctx))
+	return p.conclude(end)
 }
 
 // show passes an event to everything that shows or logs the run.
@@ -153,7 +155,7 @@ func (p *printed) isProgress(ev event.Event) bool {
 	switch body := ev.Body.(type) {
 	case event.TurnEnded:
 		return ev.Agent.ID != ""
-	case event.ToolDenied:
+	case event.ToolDenied, event.Asked, event.Answered:
 		return true
 	case event.Noticed:
 		return p.o.outputFormat != formatStream || body.Level != "info"
@@ -161,9 +163,9 @@ func (p *printed) isProgress(ev event.Event) bool {
 	return p.o.outputFormat != formatStream
 }
 
-// conclude prints the result and what it cost, and finds the exit code. usage is that of
-// each agent, the main session first.
-func (p *printed) conclude(usage []event.AgentTally, end control.End) error {
+// conclude prints the result and what it cost, and finds the exit code.
+func (p *printed) conclude(end control.End) error {
+	usage := p.usage // the main session first
 	result, main := control.NewResult(usage, end), event.AgentTally{}
 	if len(usage) > 0 && usage[0].Agent.ID == "" {
 		main = usage[0]
@@ -200,6 +202,8 @@ func (p *printed) outcome(result control.Result, last *event.Outcome, end contro
 	switch {
 	case p.ending.cause != nil:
 		return &exit{code: p.ending.cause.code, hint: p.goOn(end)}
+	case p.stopped:
+		return &exit{code: exitFailed, err: end.Err, hint: "What was acknowledged is stored. When the state root can be written to again, go on with: cadre --resume " + result.SessionID}
 	case end.Err != nil:
 		return noReader(end.Err)
 	case last == nil || last.Reason == event.Interrupted:
@@ -220,7 +224,7 @@ func (p *printed) goOn(end control.End) string {
 	if p.o.noPersistence || p.o.quiet {
 		return ""
 	}
-	return p.o.goOn(end.SessionID, answered(p.rt.Usage()))
+	return p.o.goOn(end.SessionID, answered(p.usage))
 }
 
 func failure(out event.Outcome) string {
