@@ -530,8 +530,11 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```jsonc?\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) < 4 {
+	if len(blocks) < 5 {
 		t.Fatalf("found %d examples", len(blocks))
+	}
+	if _, err := Parse([]byte(blocks[3][1])); err != nil {
+		t.Errorf("the script for a team: %v", err)
 	}
 	if _, err := Parse([]byte(blocks[0][1])); err != nil {
 		t.Errorf("the first example: %v", err)
@@ -541,7 +544,7 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("the condition %s: %v", b[1], err)
 		}
 	}
-	for line := range strings.Lines(blocks[3][1]) {
+	for line := range strings.Lines(blocks[4][1]) {
 		if _, err := Parse([]byte(`{"rules": [` + strings.TrimSpace(line) + "\n]}")); err != nil {
 			t.Errorf("the fault %s: %v", line, err)
 		}
