@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
 	"github.com/cadre-dev/cadre/internal/layout"
 	"github.com/cadre-dev/cadre/task"
 )
