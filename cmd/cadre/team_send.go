@@ -67,8 +67,8 @@ func (p place) unreadFor(ctx context.Context, c roster.Roster, agent string) str
 	if err != nil {
 		return ""
 	}
-	switch state, err := p.memberState(ctx, p.Teams(), c, *member, open); {
-	case err == nil && (state == stateClosed || state == stateGone):
+	state, err := p.memberState(ctx, p.Teams(), c, *member, open)
+	if err == nil && (state == stateClosed || state == stateGone) {
 		return " No process runs it now: it reads the message when the team is resumed (cadre team resume " + c.Name + ")."
 	}
 	return ""

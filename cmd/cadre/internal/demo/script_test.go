@@ -167,7 +167,7 @@ func TestFailedTeammate(t *testing.T) {
         "role": "teammate"`), []byte(`"name": "show amounts",
       "when": {
         "role": "sub-agent"`), 1)
-	broken = bytes.Replace(broken, []byte(`"name": "see it pass",`), []byte(`"name": "see it pass", "fault": {"class": "server", "status": 500, "message": "gone"},`), 1)
+	broken = bytes.Replace(broken, []byte(`"name": "see it pass",`), []byte(`"name": "see it pass", "fault": {"class": "server_error", "status": 500, "message": "gone"},`), 1)
 	s, _ := play(t, broken, 8, func(s *sim) { s.mayFail = true })
 	if s.late != 0 || !slices.ContainsFunc(s.lead().said, func(text string) bool { return strings.Contains(text, "could not continue") }) {
 		t.Errorf("%d waits in vain; the lead said %q", s.late, s.lead().said)
