@@ -17,6 +17,7 @@ import (
 
 	"github.com/cadre-dev/cadre/event"
 	"github.com/cadre-dev/cadre/internal/ids"
+	"github.com/cadre-dev/cadre/internal/race"
 	"github.com/cadre-dev/cadre/job"
 	"github.com/cadre-dev/cadre/mailbox"
 	"github.com/cadre-dev/cadre/memstore"
@@ -492,8 +493,9 @@ func TestAKillAtAnyPointOfADelivery(t *testing.T) {
 	}
 }
 
-// whole says that nothing is sampled: CADRE_TEST_ALL is set.
-var whole = os.Getenv("CADRE_TEST_ALL") != ""
+// whole says that nothing is sampled: CADRE_TEST_ALL is set, and no race detector makes
+// it many times as slow.
+var whole = os.Getenv("CADRE_TEST_ALL") != "" && !race.Enabled
 
 // killedAt lets a team live three times, of which the first two may be killed, and
 // returns how many changes those stored.
