@@ -100,6 +100,9 @@ type Answer struct {
 const (
 	ByPerson   = "person"
 	ByDeadline = "deadline" // nobody, until then
+	// ByElsewhere: the question was answered where it was asked, in another process. What
+	// the answer was is not known here.
+	ByElsewhere = "elsewhere"
 )
 
 // Outcome says in a few words how the question ended.
@@ -109,6 +112,8 @@ func (a Answer) Outcome() string {
 		return "was denied: nobody answered in time"
 	case a.By == "rule":
 		return "was answered by a rule"
+	case a.By == ByElsewhere:
+		return "was answered elsewhere"
 	case a.By == "interrupt":
 		return "is closed: the call was interrupted"
 	case a.Allow:

@@ -74,7 +74,7 @@ const nobodyToAsk = "Nobody can be asked in the run of this team's lead, so the 
 // Withdrawn removes a relayed question that was answered where it was asked, or before
 // this process started ([team.Options].Withdrawn).
 func (r *Relay) Withdrawn(_ context.Context, id string) {
-	r.Host.Tree.Questions.Resolve(id, ask.Answer{By: "elsewhere"})
+	r.Host.Tree.Questions.Resolve(id, ask.Answer{By: ask.ByElsewhere})
 }
 
 // Answered delivers the lead's answer to the session of this process that asked
