@@ -152,36 +152,44 @@ func TestThePaneOfAKilledLeadCloses(t *testing.T) {
 // A pane that shows why its teammate has ended is closed by its lead, and closes by
 // itself when the lead was killed: nobody else knows of it.
 func TestThePaneOfAFailureClosesWithoutItsLead(t *testing.T) {
-	w := newTeamWorld(t, inPanes)
-	begin := order{ID: "begin", Calls: append(forming(), spawning("ann", "You are ann."), w.untilThere("never"))}
-	lead := w.leadConfig()
-	lead.Prompt = begin.text()
-	kill := startLead(t, lead)
-	w.isThere(t, "begun")
-	config, err := w.state.Rosters().Load(t.Context(), alpha)
-	if err != nil {
-		t.Fatal(err)
+	for _, leadFirst := range []bool{false, true} {
+		w := newTeamWorld(t, inPanes)
+		w.settings(t, `{"orphanGraceMs": 600000}`) // ann does not end by herself
+		begin := order{ID: "begin", Calls: append(forming(), spawning("ann", "You are ann."), w.untilThere("never"))}
+		lead := w.leadConfig()
+		lead.Prompt = begin.text()
+		kill := startLead(t, lead)
+		w.isThere(t, "begun")
+		config, err := w.state.Rosters().Load(t.Context(), alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ann, runs := w.place(t, "ann")
+		if !runs {
+			t.Fatal("ann does not run")
+		}
+		if leadFirst {
+			kill()
+		}
+		process, err := os.FindProcess(ann.PID)
+		if err == nil {
+			err = process.Kill()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !leadFirst {
+			eventually(t, "ann has left", func() bool {
+				now, err := w.state.Rosters().Load(t.Context(), alpha)
+				return err == nil && now.Find("ann") == nil
+			})
+			if len(panesOf(config.LeadSessionID)) == 0 {
+				t.Error("the pane does not show why ann has ended")
+			}
+			kill()
+		}
+		eventually(t, "the pane is closed", func() bool { return len(panesOf(config.LeadSessionID)) == 0 })
 	}
-	ann, runs := w.place(t, "ann")
-	if !runs {
-		t.Fatal("ann does not run")
-	}
-	process, err := os.FindProcess(ann.PID)
-	if err == nil {
-		err = process.Kill()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "ann has left", func() bool {
-		now, err := w.state.Rosters().Load(t.Context(), alpha)
-		return err == nil && now.Find("ann") == nil
-	})
-	if len(panesOf(config.LeadSessionID)) == 0 {
-		t.Error("the pane does not show why ann has ended")
-	}
-	kill()
-	eventually(t, "the pane is closed", func() bool { return len(panesOf(config.LeadSessionID)) == 0 })
 }
 
 // A lead that is stopped takes its teammates in panes along, also one that is at work,

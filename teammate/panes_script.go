@@ -117,7 +117,8 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 	// shell that does not see the lead's process from the start, as in a container of its
 	// own, cannot tell, and waits for a short time only.
 	line(`lead=%d tries=0 most=600`, os.Getpid())
-	line(`kill -0 "$lead" 2>/dev/null || most=60`)
+	line(`cadre_sees_lead=1`)
+	line(`kill -0 "$lead" 2>/dev/null || { most=60; cadre_sees_lead=; }`)
 	line(`while [ -e %s ]; do`, shellword.Quote(f.gate))
 	line("\tsleep 0.05 2>/dev/null || sleep 1")
 	line("\ttries=$((tries + 1))")
@@ -143,7 +144,10 @@ func (f startFiles) shell(name, dir string, env, command []string) string {
 	line("\tprintf '\\n%%s has ended with exit code %%s. Press Enter to close this pane.\\n' %s \"$code\"", shellword.Quote(name))
 	// A lead closes such panes at its end; when it was killed, nobody knows of them.
 	line("\tlead=%d", os.Getpid())
-	line(`	kill -0 "$lead" 2>/dev/null && (while kill -0 "$lead" 2>/dev/null; do sleep 1; done; kill -HUP $$) &`)
+	line(`	if [ -n "$cadre_sees_lead" ]; then`)
+	line(`		kill -0 "$lead" 2>/dev/null || exit 0`)
+	line(`		(while kill -0 "$lead" 2>/dev/null; do sleep 1; done; kill -HUP $$) &`)
+	line("\tfi")
 	line("\tread -r code")
 	line("fi")
 	return b.String()
