@@ -143,7 +143,7 @@ func (p place) checkUnused(ctx context.Context, r removal) error {
 		}
 	}
 	for _, c := range r.teams {
-		for _, m := range c.Teammates() {
+		for _, m := range c.Members { // a lead that ends its team has given up its session already
 			proc, here, err := p.Presence().Find(ctx, mailbox.Address{Team: c.Name, Agent: m.Name})
 			if err != nil {
 				return err
@@ -151,7 +151,7 @@ func (p place) checkUnused(ctx context.Context, r removal) error {
 			if here {
 				return &exit{
 					code: exitFailed, hint: "End that process first.",
-					err: fmt.Errorf("teammate %s of team %s runs in process %d on %s", m.Name, c.Name, proc.PID, proc.Host),
+					err: fmt.Errorf("%s of team %s runs in process %d on %s", m.Name, c.Name, proc.PID, proc.Host),
 				}
 			}
 		}

@@ -81,7 +81,8 @@ func TestASignalEndsTheWaitForATeam(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := environment(t)
-	cmd, _, _ := command(t, env, "-p", "go", "--model", "scripted:"+path)
+	const id = "22222222-2222-4222-8222-222222222222"
+	cmd, _, _ := command(t, env, "-p", "go", "--model", "scripted:"+path, "--session-id", id)
 	cmd.Stderr = nil
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -101,6 +102,10 @@ func TestASignalEndsTheWaitForATeam(t *testing.T) {
 		}
 	}()
 	within(t, "the request to end", asked)
+	rm, _, refusal := command(t, env, "sessions", "rm", id, "--yes")
+	if err := rm.Run(); err == nil || !strings.Contains(refusal.String(), "team-lead of team silent runs in process") {
+		t.Errorf("the session was removed under its process: %v, %s", err, refusal)
+	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
