@@ -95,10 +95,12 @@ func (c *conversation) entered(ctx context.Context, text string) {
 	c.screen.entered()
 	c.strikes = 0
 	switch {
+	case strings.TrimSpace(text) != "" && isWholeCommand(text): // also while a question waits
+		c.command(ctx, strings.Fields(text))
 	case len(c.asks) > 0:
 		c.answer(ctx, text)
 	case strings.TrimSpace(text) == "":
-	case isWholeCommand(text), isCommand(text) && !knownCommand(text):
+	case isCommand(text) && !knownCommand(text):
 		c.command(ctx, strings.Fields(text))
 	case isCommand(text):
 		c.screen.line(Clean(strings.Fields(text)[0]) + " is a command only when nothing else follows. To send this to the agent, put a space before it.")

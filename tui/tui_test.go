@@ -76,6 +76,9 @@ func TestPermissionAnswers(t *testing.T) {
 			k.wait("y(es), ")
 			k.enter("") // is asked again
 			k.wait("y(es), ")
+			k.enter("/help") // a command stays one
+			k.wait("show this list")
+			k.wait("y(es), ")
 			k.enter(tc.entered)
 			k.wait(tc.says)
 			ran := len(k.ran) == 1
