@@ -77,21 +77,21 @@ func (q *Questions) left(ctx context.Context, a ask.Ask) (answer ask.Answer, ok 
 	return q.desk.Left(ctx, a)
 }
 
-// deskChange is a question to be shown on the desk, or to be taken off it.
+// deskChange is a question that is to be shown on the desk, or removed from it.
 type deskChange struct {
 	agent event.Agent
 	id    string
-	shown *ask.Ask // nil: it is taken off
+	shown *ask.Ask // nil: it is removed
 }
 
-// lay has a question shown on the desk, soon: who asks does not wait for the lock of a
-// file. Without it the question can be answered in this process all the same.
+// lay queues a question to be shown on the desk, so that the asker does not wait for the
+// lock of a file. Until then it can be answered in this process only.
 func (q *Questions) lay(one *question) {
 	asked := one.ask
 	q.changeDesk(deskChange{one.agent, asked.ID, &asked})
 }
 
-// clear has a question taken off the desk, soon.
+// clear queues a question to be removed from the desk.
 func (q *Questions) clear(agent event.Agent, id string) { q.changeDesk(deskChange{agent, id, nil}) }
 
 func (q *Questions) changeDesk(c deskChange) {
@@ -104,7 +104,7 @@ func (q *Questions) changeDesk(c deskChange) {
 	q.changed.Raise()
 }
 
-// updateDesk makes the changes that wait, in their order. Only Serve calls it.
+// updateDesk makes the queued changes, in their order. Only Serve calls it.
 func (q *Questions) updateDesk(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for c, ok := q.nextDeskChange(false); ok; c, ok = q.nextDeskChange(true) {
@@ -169,7 +169,7 @@ func (q *Questions) clearWhere(ctx context.Context, old func(ask.Ask) (bool, err
 		err = errors.Join(err, oldErr)
 	}
 	if err != nil {
-		return fmt.Errorf("take old questions off the desk: %w", err)
+		return fmt.Errorf("remove old questions from the desk: %w", err)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 // in between.
 const published = 2 * time.Second
 
-// endedSession is a session that is registered no more, and what it stored is still told
-// of.
+// endedSession is a session that is no longer registered, and whose transcript can still
+// be part of a gap.
 type endedSession struct {
 	ref   transcript.Ref
 	agent event.Agent

@@ -314,7 +314,7 @@ func TestIdleMayFindInputAndMayLeave(t *testing.T) {
 	}
 }
 
-// Whoever waits to be told that an agent is idle is told so although that failed at first.
+// The note that an agent is idle is not lost when the first attempt to send it fails.
 func TestIdleIsCalledAgainAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string

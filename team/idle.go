@@ -26,7 +26,7 @@ type lastTurn struct {
 	reason    protocol.IdleReason // "" before the first end
 	failure   string
 	completed string // the id of the task that was completed last
-	stalled   int    // messages that the agent has left unread for now
+	stalled   int    // messages that the agent leaves unread until something new comes
 }
 
 // Of is an agent that works, after this turn.

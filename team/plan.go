@@ -35,7 +35,8 @@ var (
 )
 
 // Plans are what a teammate must have approved before it may change anything, and
-// what a lead approves. The lead's side stands first, the teammate's below. The methods may be called from any goroutine.
+// what a lead approves. The lead's side stands first, the teammate's below. The methods
+// may be called from any goroutine.
 type Plans struct {
 	seat          *Seat // of the teammate that plans, or of the lead
 	records       roster.Records

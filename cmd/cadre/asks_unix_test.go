@@ -98,8 +98,8 @@ const stoppedScript = `{"rules": [
 	{"calls": [{"tool": "TeamCreate", "input": {"team_name": "crew"}}]}
 ]}`
 
-// Whoever stops a teammate that waits for an answer itself is told so at once, and an
-// answer that adds rules says which, and where.
+// Stopping a teammate that waits for an answer says so at once, and an answer that adds
+// rules says which, and where.
 func TestStoppingATeammateThatAsks(t *testing.T) {
 	script, env := filepath.Join(t.TempDir(), "stop.jsonc"), environment(t)
 	if err := os.WriteFile(script, []byte(stoppedScript), 0o600); err != nil {
